@@ -1,0 +1,20 @@
+"""mpdoctor finds out why a mixed-precision PyTorch training run broke, and says what to change.
+
+Public Python API: `run_gpu`, `run_check`, `run_replay` (each returns a `mpdoctor.core.report.Report`).
+They are resolved on first use, so that `import mpdoctor` stays light.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+__version__ = "0.1.0"
+__all__ = ["__version__", "run_check", "run_gpu", "run_replay"]
+
+
+def __getattr__(name: str) -> Any:
+    if name in ("run_check", "run_gpu", "run_replay"):
+        from mpdoctor import api
+
+        return getattr(api, name)
+    raise AttributeError(f"module 'mpdoctor' has no attribute {name!r}")
