@@ -39,9 +39,9 @@ def jsonable(value: Any) -> Any:
     raise TypeError(f"no JSON form for {type(value).__name__}")
 
 
-def to_json(value: Any, *, indent: int | None = 2) -> str:
-    """`value` as strict JSON text (UTF-8, no NaN or Infinity literals)."""
-    return json.dumps(jsonable(value), indent=indent, ensure_ascii=False, allow_nan=False)
+def to_json(value: Any, *, indent: int | None = 2, ascii_only: bool = False) -> str:
+    """`value` as strict JSON text (no NaN or Infinity literals); other characters than ASCII escaped where that is asked for."""
+    return json.dumps(jsonable(value), indent=indent, ensure_ascii=ascii_only, allow_nan=False)
 
 
 def number(value: float | str | None) -> float | None:

@@ -1,0 +1,72 @@
+"""`mpdoctor`: the commands, and the way from whatever happens to an exit code."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from typing import Annotated, Any, NoReturn
+
+import typer
+from typer.core import TyperGroup
+
+from mpdoctor import __version__
+from mpdoctor.cli import failures
+
+COMMANDS = ("gpu", "check", "replay", "explain", "rules")
+"""Modules of this package, one per command, in the order of `--help`. Imported when used."""
+
+
+class LazyCommands(TyperGroup):
+    """The commands, each imported when it is asked for."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """All names, in the order of `--help`."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """The command of that name, or None."""
+        if cmd_name not in COMMANDS:
+            return None
+        function = getattr(importlib.import_module(f"mpdoctor.cli.{cmd_name}"), cmd_name)
+        single = typer.Typer(add_completion=False, rich_markup_mode="rich")
+        single.command(cmd_name, context_settings={"help_option_names": ["-h", "--help"]})(function)
+        return typer.main.get_command(single)
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """The command that the arguments name; near misses are suggested."""
+        self.commands = dict.fromkeys(COMMANDS, typer.main.get_command(app)) if args and args[0] not in COMMANDS else self.commands
+        return super().resolve_command(ctx, args)
+
+
+app = typer.Typer(cls=LazyCommands, pretty_exceptions_enable=False, rich_markup_mode="rich", context_settings={"help_option_names": ["-h", "--help"]})
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        print(f"mpdoctor {__version__}")  # noqa: T201 - this is the command's output
+        raise typer.Exit
+
+
+@app.callback(invoke_without_command=True)
+def mpdoctor(
+    context: typer.Context,
+    version: Annotated[bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit.")] = False,
+) -> None:
+    """Find out why a mixed-precision PyTorch training run broke, and what to change."""
+    if context.invoked_subcommand is None:
+        print(context.get_help())  # noqa: T201
+        raise typer.Exit(2)
+
+
+def run(arguments: list[str]) -> int:
+    """Run one command line and return the process's exit code. Never raises."""
+    try:
+        code = app(arguments, prog_name="mpdoctor", standalone_mode=False)
+        return int(code or 0)
+    except BaseException as error:
+        return failures.tell(error, debug="--debug" in arguments)
+
+
+def main() -> NoReturn:
+    """The console script."""
+    sys.exit(run(sys.argv[1:]))
