@@ -20,6 +20,7 @@ from mpdoctor.core.cause import Exclusion
 from mpdoctor.core.evidence import Evidence
 from mpdoctor.core.finding import Confidence, Finding, Remedy, Severity
 from mpdoctor.core.location import FileSpan, Location
+from mpdoctor.core.training import Origin, Setting
 
 S = TypeVar("S")
 """The subject that a rule judges."""
@@ -96,10 +97,13 @@ class Hit:
     """What a rule's `check` yields; the engine adds code, slug, and the rule's defaults.
 
     `severity`, `confidence` and `cause` override the rule's own where one place deserves another.
+    `setting` is the setting to blame, for rules over configs: it gives place and identity, and a
+    framework's default, which nobody wrote, is one severity lower.
     """
 
     message: str
     at: Location | None = None
+    setting: Setting[Any] | None = None
     evidence: tuple[Evidence, ...] = ()
     remedy: Remedy | None = None
     severity: Severity | None = None
@@ -135,18 +139,19 @@ class Rule(Generic[S]):
 
     def finding(self, hit: Hit) -> Finding:
         """The finding that a hit of this rule stands for."""
+        severity, blamed = hit.severity or self.severity, hit.setting
         return Finding(
             code=self.code,
             slug=self.slug,
-            severity=hit.severity or self.severity,
+            severity=severity.lowered() if blamed and blamed.origin is Origin.DEFAULT else severity,
             confidence=hit.confidence or self.confidence,
             message=hit.message,
-            location=hit.at,
+            location=hit.at or (blamed.at if blamed else None),
             cause=hit.cause or self.cause,
             evidence=hit.evidence,
             remedy=hit.remedy,
             related=hit.related,
-            identity=hit.identity,
+            identity=hit.identity or (str(blamed.value) if blamed else ""),
         )
 
 
