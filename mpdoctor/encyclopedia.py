@@ -43,7 +43,9 @@ def contents() -> Page:
     causes = "\n".join(f"- `{cause.id}`: {cause.title}" for cause in all_causes())
     formats = "\n".join(f"- `{f.name}`: {f.bits} bits, up to {f.max:.5g}" for f in FORMATS)
     entries = "\n".join(f"- `{entry.code}` {entry.slug}: {entry.doc.summary}" for entry in rules())
-    markdown = f"# What mpdoctor can explain\n\n## Causes\n\n{causes}\n\n## Number formats\n\n{formats}\n\n## Rules, detectors, experiments\n\n{entries}\n"
+    markdown = (
+        f"# What mpdoctor can explain\n\n## Causes\n\n{causes}\n\n## Number formats\n\n{formats}\n\n## Rules, detectors, experiments\n\n{entries}\n"
+    )
     facts = {
         "kind": "contents",
         "causes": [cause.id for cause in all_causes()],
@@ -67,7 +69,9 @@ def rule_facts(entry: RuleEntry) -> dict[str, Any]:
 
 
 def _rule_page(entry: RuleEntry) -> Page:
-    what = {"gpu": "GPU rule", "config": "config rule", "script": "script rule", "detector": "detector of `mpdoctor replay`"}.get(entry.kind, "experiment")
+    what = {"gpu": "GPU rule", "config": "config rule", "script": "script rule", "detector": "detector of `mpdoctor replay`"}.get(
+        entry.kind, "experiment"
+    )
     traits = [what]
     if entry.severity:
         traits.append(str(entry.severity.value))
@@ -92,7 +96,9 @@ def _cause_page(cause: Cause) -> Page:
     parts.append(f"## To test it\n\n```\n{cause.test_hint}\n```")
     speakers = [entry for entry in rules() if cause.id in entry.causes]
     if speakers:
-        parts.append("## Rules, detectors and experiments that speak for it\n\n" + "\n".join(f"- `{e.code}` {e.slug}: {e.doc.summary}" for e in speakers))
+        parts.append(
+            "## Rules, detectors and experiments that speak for it\n\n" + "\n".join(f"- `{e.code}` {e.slug}: {e.doc.summary}" for e in speakers)
+        )
     facts = {
         "kind": "cause",
         "id": cause.id,

@@ -22,8 +22,13 @@ class PageFormat(StrEnum):
 
 
 def explain(
-    name: Annotated[str | None, typer.Argument(metavar="[CODE|CAUSE|FORMAT]", help="A rule (CFG201, or its slug), a cause (loss-scaling), "
-                                               "or a number format (bf16). Without it: everything that can be explained.")] = None,
+    name: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[CODE|CAUSE|FORMAT]",
+            help="A rule (CFG201, or its slug), a cause (loss-scaling), or a number format (bf16). Without it: everything that can be explained.",
+        ),
+    ] = None,
     output_format: Annotated[PageFormat, typer.Option(help="How to print the page.")] = PageFormat.TEXT,
     color: Annotated[console.Color, typer.Option(help="Colours; auto follows the terminal, NO_COLOR and FORCE_COLOR.")] = console.Color.AUTO,
     ascii: Annotated[bool, typer.Option("--ascii", help="ASCII characters only.")] = False,
@@ -42,7 +47,9 @@ def explain(
         if found is None:
             near = get_close_matches(name.lower(), [known.lower() for known in encyclopedia.names()], n=3, cutoff=0.5)
             correct = [known for known in encyclopedia.names() if known.lower() in near]
-            raise UsageError(f"nothing is called {name!r}", f"did you mean {', '.join(correct)}?" if correct else "`mpdoctor explain` lists all names")
+            raise UsageError(
+                f"nothing is called {name!r}", f"did you mean {', '.join(correct)}?" if correct else "`mpdoctor explain` lists all names"
+            )
         page = found
     match output_format:
         case PageFormat.TEXT:

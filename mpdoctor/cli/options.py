@@ -23,15 +23,24 @@ class ReportOptions:
 
     output_format: Annotated[
         list[str],
-        typer.Option(metavar="FORMAT[=FILE]", rich_help_panel=_OUTPUT, help="text (default), json, sarif, junit, github, gitlab, markdown or html; "
-                     "with =FILE as a file besides the text. May be repeated."),
+        typer.Option(
+            metavar="FORMAT[=FILE]",
+            rich_help_panel=_OUTPUT,
+            help="text (default), json, sarif, junit, github, gitlab, markdown or html; with =FILE as a file besides the text. May be repeated.",
+        ),
     ] = field(default_factory=list)
     output: Annotated[
-        Path | None, typer.Option(metavar="FILE", rich_help_panel=_OUTPUT, help="Write the report here instead of to stdout; "
-                                  "without --output-format the file's suffix chooses the format."),
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            rich_help_panel=_OUTPUT,
+            help="Write the report here instead of to stdout; without --output-format the file's suffix chooses the format.",
+        ),
     ] = None
     fail_on: Annotated[FailOn, typer.Option(rich_help_panel=_GATE, help="Lowest severity that makes the exit code 1.")] = FailOn.ERROR
-    exit_zero: Annotated[bool, typer.Option("--exit-zero", rich_help_panel=_GATE, help="Exit 0 whatever the report says; errors keep their code.")] = False
+    exit_zero: Annotated[
+        bool, typer.Option("--exit-zero", rich_help_panel=_GATE, help="Exit 0 whatever the report says; errors keep their code.")
+    ] = False
     select: Annotated[
         list[str], typer.Option(metavar="CODES", rich_help_panel=_GATE, help="Only these rules: codes, prefixes (CFG2) or slugs, with commas.")
     ] = field(default_factory=list)
@@ -40,7 +49,9 @@ class ReportOptions:
     )
     gpu: Annotated[
         list[str],
-        typer.Option(metavar="NAME|CC|auto", rich_help_panel=_GATE, help="Judge for this GPU, which need not be here (v100, 'RTX 4090', 7.5). May be repeated."),
+        typer.Option(
+            metavar="NAME|CC|auto", rich_help_panel=_GATE, help="Judge for this GPU, which need not be here (v100, 'RTX 4090', 7.5). May be repeated."
+        ),
     ] = field(default_factory=list)
     color: Annotated[Color, typer.Option(rich_help_panel=_DISPLAY, help="Colours; auto follows the terminal, NO_COLOR and FORCE_COLOR.")] = Color.AUTO
     ascii: Annotated[bool, typer.Option("--ascii", rich_help_panel=_DISPLAY, help="ASCII characters only.")] = False
@@ -71,7 +82,9 @@ def with_report_options(command: Callable[..., int]) -> Callable[..., int]:
     shared_hints = get_type_hints(ReportOptions, include_extras=True)
     own = [p.replace(annotation=hints[p.name]) for p in inspect.signature(command).parameters.values() if p.name != "options"]
     shared = [
-        inspect.Parameter(f.name, inspect.Parameter.KEYWORD_ONLY, annotation=shared_hints[f.name], default=None if f.default is MISSING else f.default)
+        inspect.Parameter(
+            f.name, inspect.Parameter.KEYWORD_ONLY, annotation=shared_hints[f.name], default=None if f.default is MISSING else f.default
+        )
         for f in fields(ReportOptions)
     ]
 

@@ -41,7 +41,9 @@ class Experiments(StrEnum):
 
 @with_report_options
 def replay(
-    checkpoint: Annotated[Path | None, typer.Argument(metavar="[CHECKPOINT]", help="A checkpoint folder or file. Never modified, never unpickled.")] = None,
+    checkpoint: Annotated[
+        Path | None, typer.Argument(metavar="[CHECKPOINT]", help="A checkpoint folder or file. Never modified, never unpickled.")
+    ] = None,
     recipe: Annotated[Path | None, typer.Option(metavar="FILE.py", help="How to build the model, the batches and the loss (any model).")] = None,
     config: Annotated[Path | None, typer.Option(metavar="FILE", help="The run's config, when the checkpoint does not carry it.")] = None,
     data: Annotated[Path | None, typer.Option(metavar="FILE", help="Training data: jsonl, json, csv, parquet, txt, or a .pt batch.")] = None,
@@ -61,7 +63,9 @@ def replay(
     Example: mpdoctor replay runs/checkpoint-400 --data train.jsonl
     """
     if checkpoint is None and recipe is None:
-        raise UsageError("nothing to replay: neither a checkpoint nor a recipe is given", "mpdoctor replay CHECKPOINT, or mpdoctor replay --recipe FILE.py")
+        raise UsageError(
+            "nothing to replay: neither a checkpoint nor a recipe is given", "mpdoctor replay CHECKPOINT, or mpdoctor replay --recipe FILE.py"
+        )
     from mpdoctor import api
 
     with shown(quiet=options.quiet, color=options.color) as progress:

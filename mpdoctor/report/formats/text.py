@@ -1,0 +1,66 @@
+"""Text for a terminal, a pipe or a log: the answer first, then what led to it."""
+
+from __future__ import annotations
+
+import io
+
+from rich.console import Console, RenderableType
+
+from mpdoctor.core.report import Report
+from mpdoctor.report.characters import to_ascii
+from mpdoctor.report.renderer import Renderer, RenderOptions
+from mpdoctor.report.sections.checklist import checklist
+from mpdoctor.report.sections.experiments import experiments
+from mpdoctor.report.sections.findings import findings
+from mpdoctor.report.sections.headline import headline
+from mpdoctor.report.sections.ink import Ink
+from mpdoctor.report.sections.remainder import circumstances, crashes, measurements, not_looked_at, notes
+from mpdoctor.report.sections.steps import steps
+from mpdoctor.report.sections.timeline import timeline
+
+
+def render(report: Report, options: RenderOptions) -> str:
+    """The report at `options.width` columns, with a blank line between its parts."""
+    ink = Ink(ascii=options.ascii, quiet=options.quiet, width=options.width)
+    text = io.StringIO()
+    console = Console(
+        file=text,
+        width=options.width,
+        force_terminal=options.color,
+        color_system="standard" if options.color else None,
+        legacy_windows=False,
+        highlight=False,
+        markup=False,
+        emoji=False,
+    )
+    for index, part in enumerate(part for part in _parts(report, ink) if part):
+        if index and not options.quiet:
+            console.print()
+        for item in part:
+            console.print(item)
+    lines = "\n".join(line.rstrip() for line in text.getvalue().splitlines()) + "\n"
+    return to_ascii(lines) if options.ascii else lines
+
+
+def _parts(report: Report, ink: Ink) -> list[list[RenderableType]]:
+    closing = [not_looked_at(report, ink), crashes(report, ink), notes(report, ink), circumstances(report, ink)]
+    match report.command:
+        case "gpu":
+            from mpdoctor.report.gpu_section import gpu_section
+
+            return [headline(report, ink), gpu_section(report), findings(report, ink), *closing]
+        case "check":
+            return [headline(report, ink), findings(report, ink), checklist(report, ink), *closing]
+    return [
+        headline(report, ink),
+        checklist(report, ink),
+        timeline(report, ink),
+        experiments(report, ink),
+        steps(report, ink),
+        measurements(report, ink),
+        findings(report, ink),
+        *closing,
+    ]
+
+
+RENDERER = Renderer(render=render, suffix=".txt")

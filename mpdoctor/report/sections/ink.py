@@ -1,0 +1,81 @@
+"""How content becomes rich text: control characters spelled out, ASCII when that is asked for, never markup."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from rich.console import RenderableType
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from mpdoctor.core.cause import Standing
+from mpdoctor.core.finding import Severity
+from mpdoctor.report.characters import to_ascii, visible
+
+STANDINGS = {
+    Standing.CONFIRMED: ("✗ confirmed", "bold red"),
+    Standing.LIKELY: ("● likely", "red"),
+    Standing.POSSIBLE: ("○ possible", "yellow"),
+    Standing.RULED_OUT: ("✓ ruled out", "green"),
+    Standing.UNTESTED: ("– untested", "dim"),
+}
+"""Words, mark and style of each standing. The sixteen ANSI colours follow the terminal's theme, so they are legible on dark and light."""
+
+SEVERITIES = {Severity.ERROR: "bold red", Severity.WARNING: "yellow", Severity.INFO: "blue"}
+
+
+@dataclass(frozen=True, slots=True)
+class Ink:
+    """Makes every piece of text of a report."""
+
+    ascii: bool = False
+    quiet: bool = False
+    width: int = 80
+
+    def plain(self, text: str) -> str:
+        """`text`, safe to show, in ASCII where that is asked for."""
+        text = visible(text)
+        return to_ascii(text) if self.ascii else text
+
+    def __call__(self, text: str, style: str = "") -> Text:
+        """`text` in one style."""
+        return Text(self.plain(text), style=style)
+
+    def join(self, *pieces: str | tuple[str, str]) -> Text:
+        """Several pieces in one line, each plain or with a style."""
+        return Text.assemble(*(self(*piece) if isinstance(piece, tuple) else self(piece) for piece in pieces))
+
+    def title(self, text: str, note: str = "") -> Text:
+        """A section's title, with an optional dim remark."""
+        return self.join((text, "bold"), (f"  {note}" if note else "", "dim"))
+
+    def patch(self, text: str) -> list[Text]:
+        """A diff or snippet: every line behind a bar, additions green, removals red."""
+        lines = []
+        for line in text.rstrip("\n").splitlines():
+            style = (
+                "green"
+                if line.startswith("+") and not line.startswith("+++")
+                else "red"
+                if line.startswith("-") and not line.startswith("---")
+                else ""
+            )
+            lines.append(self.join(("│ ", "dim"), (line, style)))
+        return lines
+
+    @staticmethod
+    def indented(what: RenderableType, by: int = 2) -> Padding:
+        """`what`, `by` columns to the right."""
+        return Padding(what, (0, 0, 0, by))
+
+    @staticmethod
+    def grid(*widths: int | None, gap: int = 2) -> Table:
+        """A table without lines: a fixed width per column, None for the one that takes the rest and wraps."""
+        table = Table.grid(padding=(0, gap, 0, 0), expand=True)
+        for width in widths:
+            if width is None:
+                table.add_column(ratio=1, overflow="fold")
+            else:
+                table.add_column(width=width, overflow="fold")
+        return table

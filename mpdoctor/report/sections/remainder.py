@@ -1,0 +1,73 @@
+"""What else a reader must know: measured numbers, what was not looked at, how it was run, notes, and mpdoctor's own failures."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from rich.console import RenderableType
+
+from mpdoctor.core.report import Report
+from mpdoctor.report.numbers import plain, words
+from mpdoctor.report.sections.ink import Ink
+
+
+def measurements(report: Report, ink: Ink) -> list[RenderableType]:
+    """Numbers that the replay measured, by name."""
+    if not report.measurements or ink.quiet:
+        return []
+    return [ink.title("Measured"), _pairs(report.measurements, ink)]
+
+
+def not_looked_at(report: Report, ink: Ink) -> list[RenderableType]:
+    """Everything that did not run, by reason: "clean" and "not looked at" never print alike."""
+    if not report.skipped:
+        return []
+    by_reason: dict[str, list[str]] = {}
+    for skipped in report.skipped:
+        by_reason.setdefault(skipped.why, []).append(skipped.what)
+    if ink.quiet:
+        return [ink(f"not looked at: {', '.join(dict.fromkeys(s.what for s in report.skipped))}", "dim")]
+    table = ink.grid(1, None)
+    for why, what in by_reason.items():
+        table.add_row(ink("–", "dim"), ink.join(", ".join(dict.fromkeys(what)), (f": {why}", "dim")))
+    return [ink.title("Not looked at"), table]
+
+
+def crashes(report: Report, ink: Ink) -> list[RenderableType]:
+    """Rules and experiments that failed by a bug of mpdoctor; the rest of the report stands."""
+    if not report.crashes:
+        return []
+    table = ink.grid(1, None)
+    for crash in report.crashes:
+        table.add_row(ink("!", "bold red"), ink(f"{crash.what}: {crash.error}"))
+    return [ink.title("Failed inside mpdoctor", "a bug; the rest of the report stands. --debug shows where"), table]
+
+
+def notes(report: Report, ink: Ink) -> list[RenderableType]:
+    """Plain sentences for the reader."""
+    if not report.notes or ink.quiet:
+        return []
+    table = ink.grid(1, None)
+    for note in report.notes:
+        table.add_row(ink("·", "dim"), ink(note))
+    return [ink.title("Notes"), table]
+
+
+def circumstances(report: Report, ink: Ink) -> list[RenderableType]:
+    """Inputs, device, versions, and everything that was emulated."""
+    if ink.quiet or not (report.inputs or report.environment):
+        return []
+    facts: dict[str, Any] = {}
+    for item in report.inputs:
+        facts.setdefault(item.role, []).append(item.path)
+    return [ink.title("How it was run"), _pairs(facts | dict(report.environment), ink)]
+
+
+def _pairs(facts: Mapping[str, Any], ink: Ink) -> RenderableType:
+    names = {name: ink.plain(words(name)) for name in facts}
+    table = ink.grid(max(8, min(24, max(map(len, names.values()), default=8))), None)
+    for name, value in facts.items():
+        if value not in (None, [], {}, ()):
+            table.add_row(ink(names[name], "dim"), ink(plain(value)))
+    return table
