@@ -7,13 +7,15 @@ import unicodedata
 
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]")
 
+# fmt: off
 _ASCII = {
-    "…": "...", "–": "-", "—": "-", "−": "-", "·": "-", "•": "*", "×": "x", "→": "->", "←": "<-", "↓": "v", "↑": "^", "≤": "<=", "≥": ">=", "≈": "~", "≠": "!=",
-    "±": "+/-", "∞": "inf", "√": "sqrt", "Δ": "delta", "σ": "sigma", "β": "beta", "ε": "eps", "µ": "u", "μ": "u", "°": "deg", "’": "'", "‘": "'", "“": '"', "”": '"',
-    "✓": "+", "✗": "x", "✘": "x", "⚠": "!", "│": "|", "┃": "|", "─": "-", "━": "-", "┄": "-", "└": "`", "├": "|", "▌": "|", "●": "o", "○": "o", "½": "1/2",
-    "²": "^2", "³": "^3", "\N{NO-BREAK SPACE}": " ", "\N{NARROW NO-BREAK SPACE}": " ",
-    "▁": "_", "▂": ".", "▃": "-", "▄": "=", "▅": "+", "▆": "*", "▇": "%", "█": "#",
-}  # fmt: skip
+    "…": "...", "–": "-", "—": "-", "−": "-", "·": "-", "•": "*", "×": "x", "→": "->", "←": "<-", "↓": "v", "↑": "^", "≤": "<=", "≥": ">=",
+    "≈": "~", "≠": "!=", "±": "+/-", "∞": "inf", "√": "sqrt", "Δ": "delta", "σ": "sigma", "β": "beta", "ε": "eps", "µ": "u", "μ": "u",
+    "°": "deg", '’': "'", '‘': "'", '“': '"', '”': '"', "✓": "+", "✗": "x", "✘": "x", "⚠": "!", "│": "|", "┃": "|", "─": "-", "━": "-",
+    "┄": "-", "└": "`", "├": "|", "▌": "|", "●": "*", "○": "o", "½": "1/2", "²": "^2", "³": "^3", "\N{NO-BREAK SPACE}": " ",
+    "\N{NARROW NO-BREAK SPACE}": " ", "▁": "_", "▂": ".", "▃": "-", "▄": "=", "▅": "+", "▆": "*", "▇": "%", "█": "#",
+}
+# fmt: on
 _TABLE = str.maketrans(_ASCII)
 
 
@@ -23,6 +25,11 @@ def visible(text: str) -> str:
     Names come out of other people's files: an escape sequence in one must not reach the terminal.
     """
     return _CONTROL.sub(lambda match: f"\\x{ord(match[0]):02x}" if ord(match[0]) < 256 else f"\\u{ord(match[0]):04x}", text.replace("\r\n", "\n"))
+
+
+def one_line(text: str) -> str:
+    """`visible`, with line breaks and tabs spelled out too: for names inside a line."""
+    return visible(text).replace("\n", "\\n").replace("\t", "\\t")
 
 
 def to_ascii(text: str) -> str:

@@ -24,7 +24,7 @@ def number(value: float | None, digits: int = 4) -> str:
 
 
 def dtype(name: str | None) -> str:
-    """torch's dtype name in the short form that people use (`float16` -> `fp16`)."""
+    """Short form that people use of a torch dtype (`float16` -> `fp16`)."""
     return "" if name is None else _DTYPES.get(name.removeprefix("torch."), name.removeprefix("torch."))
 
 

@@ -6,7 +6,6 @@ from rich.console import RenderableType
 
 from mpdoctor.core.cause import Standing, Verdict
 from mpdoctor.core.report import Report
-from mpdoctor.report.sections.headline import cause_title
 from mpdoctor.report.sections.ink import STANDINGS, Ink
 
 MOST_FACTS = 3
@@ -21,7 +20,7 @@ def checklist(report: Report, ink: Ink) -> list[RenderableType]:
     for number, verdict in enumerate(report.verdicts, start=1):
         words, style = STANDINGS[verdict.standing]
         leads = verdict.cause == report.headline.cause
-        table.add_row(ink(f"{number:>2}", "dim"), ink(words, style), ink(cause_title(verdict.cause), "bold" if leads else ""))
+        table.add_row(ink(f"{number:>2}", "dim"), ink(words, style), ink(verdict.cause, "bold" if leads else ""))
         for fact in _facts(verdict, leads=leads, quiet=ink.quiet):
             table.add_row("", "", ink(fact, "dim" if verdict.standing in (Standing.RULED_OUT, Standing.UNTESTED) else ""))
     return [ink.title("Checklist"), table]

@@ -27,10 +27,16 @@ _BADGES = {
 def headline(report: Report, ink: Ink) -> list[RenderableType]:
     """The badge with the cause, then what was seen, where it began, why, and what to change."""
     verdict = leading_verdict(report)
-    table = ink.grid(8, None, gap=1)
-    for label, content in _rows(report, verdict, ink):
+    rows = _rows(report, verdict, ink)
+    parts: list[RenderableType] = [_badge(report, verdict, ink)]
+    if rows and not ink.quiet:
+        parts.append(Text(""))
+    if len(rows) == 1 and not rows[0][0]:
+        return [*parts, ink.indented(rows[0][1], 1)]
+    table = ink.grid(7, None)
+    for label, content in rows:
         table.add_row(ink(label, "dim"), content)
-    return [_badge(report, verdict, ink), *([Text(""), ink.indented(table, 1)] if table.row_count else [])]
+    return [*parts, ink.indented(table, 1)] if rows else parts
 
 
 def leading_verdict(report: Report) -> Verdict | None:
@@ -55,7 +61,7 @@ def _badge(report: Report, verdict: Verdict | None, ink: Ink) -> Text:
     line = ink.join((f" {label} ", style))
     if verdict:
         words, standing_style = STANDINGS[verdict.standing]
-        line.append_text(ink.join("  ", (cause_title(verdict.cause), "bold"), "  ", (words[2:], standing_style)))
+        line.append_text(ink.join("  ", (verdict.cause, "bold"), "  ", (words[2:], standing_style)))
     return line
 
 
@@ -73,11 +79,6 @@ def _gate_badge(report: Report) -> tuple[str, str]:
 _NOUNS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "remark"}
 
 
-def cause_title(cause: str) -> str:
-    """A cause's id as words: `report` does not import the causes, and the ids are made to be read."""
-    return cause.replace("-", " ")
-
-
 def _rows(report: Report, verdict: Verdict | None, ink: Ink) -> list[tuple[str, RenderableType]]:
     rows: list[tuple[str, RenderableType]] = []
     seen = list(dict.fromkeys(s.detail if s.step is None or "step" in s.detail else f"step {s.step}: {s.detail}" for s in report.symptoms))
@@ -85,8 +86,11 @@ def _rows(report: Report, verdict: Verdict | None, ink: Ink) -> list[tuple[str, 
         rows.append(("seen", ink("\n".join(seen))))
     if origin := report.first_nonfinite:
         rows.append(("first", _origin(origin, ink)))
-    if why := reason(report):
-        rows.append(("why" if verdict else "so", ink(why)))
+    why = reason(report)
+    if why and verdict:
+        rows.append(("why", ink(why)))
+    elif why:
+        rows.insert(0, ("", ink(why)))
     if report.first_nonfinite and report.first_nonfinite.why not in why:
         rows.append(("", ink(report.first_nonfinite.why)))
     remedy = verdict.remedy if verdict else None

@@ -11,7 +11,7 @@ from rich.text import Text
 
 from mpdoctor.core.cause import Standing
 from mpdoctor.core.finding import Severity
-from mpdoctor.report.characters import to_ascii, visible
+from mpdoctor.report.characters import one_line, to_ascii, visible
 
 STANDINGS = {
     Standing.CONFIRMED: ("✗ confirmed", "bold red"),
@@ -41,6 +41,10 @@ class Ink:
     def __call__(self, text: str, style: str = "") -> Text:
         """`text` in one style."""
         return Text(self.plain(text), style=style)
+
+    def name(self, text: str) -> str:
+        """A name from somebody's file, for use inside a line: line breaks spelled out too."""
+        return one_line(text)
 
     def join(self, *pieces: str | tuple[str, str]) -> Text:
         """Several pieces in one line, each plain or with a style."""

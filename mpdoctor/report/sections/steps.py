@@ -40,13 +40,14 @@ def _extent(records: tuple[StepRecord, ...]) -> str:
 
 def _curves(records: tuple[StepRecord, ...], ink: Ink) -> Table:
     room = max(10, min(ink.width - 36, 60))
-    table = ink.grid(9, None)
+    table = Table.grid(padding=(0, 2, 0, 0))
+    table.add_column()
+    table.add_column(justify="right")
     for label, field in _CURVES:
         values = [getattr(record, field) for record in records]
         present = [value for value in values if value is not None]
         if len(present) > 1 and len(set(present)) > 1:
-            curve = ink.join((number(present[0]), "dim"), "  ", (sparkline(values, room), "cyan"), "  ", (number(present[-1]), "dim"))
-            table.add_row(ink(label, "dim"), curve)
+            table.add_row(ink(label, "dim"), ink(number(present[0])), ink(sparkline(values, room), "cyan"), ink(number(present[-1])))
     return table
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from rich.console import RenderableType
 
 from mpdoctor.core.report import Report, TimelineEntry
@@ -11,6 +13,9 @@ from mpdoctor.report.sections.ink import Ink
 
 MOST_ROWS = 24
 _AROUND = 3
+_COLUMNS = (1, 9, None, 8, 10)
+_INDENT = 14
+"""Columns before the place: mark, phase and their gaps."""
 
 MARKERS = {"origin": ("✗", "bold red"), "harm": ("!", "red"), "spread": ("·", "red")}
 
@@ -20,31 +25,38 @@ def timeline(report: Report, ink: Ink) -> list[RenderableType]:
     entries = report.timeline
     if not entries or ink.quiet:
         return []
-    table = ink.grid(1, 9, None, 8, 10)
-    kept = _kept(entries)
-    previous = -1
-    for index in kept:
-        if index > previous + 1:
-            table.add_row("", "", ink(f"… {index - previous - 1} more", "dim"), "", "")
-        previous = index
-        entry = entries[index]
-        mark, style = MARKERS.get(entry.marker, (" ", ""))
-        table.add_row(
-            ink(mark, style),
-            ink(entry.site.phase.value, "dim"),
-            ink(place(entry.site), style),
-            ink(dtype(entry.dtype), "dim"),
-            ink(_amax(entry), style),
-        )
-        detail = [text for text in (entry.note, str(entry.site.source) if entry.marker and entry.site.source else "") if text]
-        for text in detail:
-            table.add_row("", "", ink(text, "cyan" if text == str(entry.site.source) else "dim"), "", "")
-    if previous < len(entries) - 1:
-        table.add_row("", "", ink(f"… {len(entries) - 1 - previous} more", "dim"), "", "")
     steps = sorted({entry.site.step for entry in entries})
     name = f"Step {steps[0]}" if len(steps) == 1 else f"Steps {steps[0]} to {steps[-1]}"
-    legend = "✗ first bad value   ! where it does harm   · it spreads" if any(entry.marker for entry in entries) else ""
-    return [ink.title(f"{name}, from input to optimizer", legend), table]
+    legend = "✗ begins here  ! does harm  · spreads" if any(entry.marker for entry in entries) else ""
+    parts: list[RenderableType] = [ink.title(f"{name}, from input to optimizer", legend)]
+    previous = -1
+    for index in _kept(entries):
+        if index > previous + 1:
+            parts.append(_left_out(index - previous - 1, ink))
+        parts.extend(_entry(entries[index], ink))
+        previous = index
+    if previous < len(entries) - 1:
+        parts.append(_left_out(len(entries) - 1 - previous, ink))
+    return parts
+
+
+def _entry(entry: TimelineEntry, ink: Ink) -> list[RenderableType]:
+    """A row, and below it over the full width what happened there."""
+    mark, style = MARKERS.get(entry.marker, (" ", ""))
+    row = ink.grid(*_COLUMNS)
+    row.add_row(
+        ink(mark, style), ink(entry.site.phase.value, "dim"), ink(place(entry.site), style), ink(dtype(entry.dtype), "dim"), ink(_amax(entry), style)
+    )
+    parts: list[RenderableType] = [row]
+    if entry.note:
+        parts.append(ink.indented(ink(entry.note, "dim"), _INDENT))
+    if entry.marker in ("origin", "harm") and entry.site.source:
+        parts.append(ink.indented(ink(str(entry.site.source), "cyan"), _INDENT))
+    return parts
+
+
+def _left_out(count: int, ink: Ink) -> RenderableType:
+    return ink.indented(ink(f"… {count} more", "dim"), _INDENT)
 
 
 def _kept(entries: tuple[TimelineEntry, ...]) -> list[int]:
@@ -54,9 +66,10 @@ def _kept(entries: tuple[TimelineEntry, ...]) -> list[int]:
     marked = [i for i, entry in enumerate(entries) if entry.marker in ("origin", "harm")]
     near = {j for i in marked for j in range(i - _AROUND, i + _AROUND + 1)}
     ends = {0, 1, len(entries) - 1}
-    kept = sorted(i for i in near | ends if 0 <= i < len(entries))
-    return kept[:MOST_ROWS]
+    return sorted(i for i in near | ends if 0 <= i < len(entries))[:MOST_ROWS]
 
 
 def _amax(entry: TimelineEntry) -> str:
-    return "" if entry.amax is None else f"max {number(entry.amax, 3)}"
+    if entry.amax is None:
+        return ""
+    return f"max {number(entry.amax, 3)}" if math.isfinite(entry.amax) else str(entry.amax)
