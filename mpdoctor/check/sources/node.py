@@ -21,7 +21,7 @@ class Node:
     `line` and `column` (from 1) are the key's for a mapping's value, else the value's own;
     `value_line` and `value_column` are always the value's. `raw` is a scalar's text as written,
     `quoted` whether quotes stood around it. `source` is the file, which differs from the document's
-    own path for included parts.
+    own path for included parts. Line 0 is "not known" (a large log read without places).
     """
 
     value: dict[str, Node] | list[Node] | Scalar
@@ -74,7 +74,7 @@ class Node:
 
     def span(self, key: str | None = None) -> FileSpan:
         """Its place, as reports print it."""
-        return FileSpan(file=self.source, line=self.line, column=self.column, key=key)
+        return FileSpan(file=self.source, line=self.line or None, column=self.column or None, key=key)
 
     def walk(self, prefix: str = "") -> Iterator[tuple[str, Node]]:
         """All nodes below with their dotted paths. A node that is shared (a YAML alias) is visited once."""

@@ -1,0 +1,89 @@
+"""What a dialect has to offer, and which dialect a document is written in."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from functools import cache
+
+from mpdoctor.check.reader import Reader
+from mpdoctor.check.sources.node import Document
+from mpdoctor.core import rule
+from mpdoctor.core.training import TrainingConfig
+
+
+class Role(StrEnum):
+    """The part that a file plays in a run. Files of different roles are judged together."""
+
+    MODEL = "model"
+    """Describes the model that is trained (`config.json`)."""
+    TRAINER = "trainer"
+    """The main config: optimizer, learning rate, precision."""
+    LAUNCHER = "launcher"
+    """How processes are started (accelerate)."""
+    ENGINE = "engine"
+    """What runs the step under the trainer (DeepSpeed)."""
+    HISTORY = "history"
+    """What a run logged."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Dialect:
+    """A framework's config language.
+
+    Attributes:
+        title: the framework, as users call it.
+        role: the part that its files play.
+        version: framework version that defaults hold for when nothing tells another.
+        claim: how surely a document is of this dialect: 0 for no, up to 100 for a conclusive mark.
+        lift: reads a document into the canonical config.
+        plain_yaml: whether the framework reads YAML with bare PyYAML and does not convert, so that
+            `lr: 1e-5` reaches the optimizer as text.
+        keys: names that the framework knows, for near-miss spelling; empty when any name is legal.
+        name: id (`hf_trainer`), from the file name; filled in by `dialects`.
+    """
+
+    title: str
+    role: Role
+    version: str
+    claim: Callable[[Document], float]
+    lift: Callable[[Reader], TrainingConfig]
+    plain_yaml: bool = False
+    keys: frozenset[str] = frozenset()
+    name: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Recognition:
+    """Which dialect a document is; `dialect` None when none claims it. `rival` is a near tie, if any."""
+
+    dialect: Dialect | None
+    score: float = 0.0
+    rival: Dialect | None = None
+
+
+@cache
+def dialects() -> dict[str, Dialect]:
+    """All dialects by name."""
+    found = {}
+    for module in rule.modules("mpdoctor.check.dialects"):
+        name = module.__name__.rpartition(".")[2].strip("_")
+        found[name] = replace(module.DIALECT, name=name)
+    return found
+
+
+def recognise(document: Document) -> Recognition:
+    """The dialect with the best claim. A rival within 3 points is reported."""
+    claims = sorted(((dialect.claim(document), dialect) for dialect in dialects().values()), key=lambda c: -c[0])
+    if not claims or claims[0][0] <= 0:
+        return Recognition(None)
+    (best, dialect), *others = claims
+    rival = others[0][1] if others and others[0][0] > 0 and best - others[0][0] < 3 else None
+    return Recognition(dialect, best, rival)
+
+
+def count(document: Document, keys: Iterable[str]) -> int:
+    """How many of the keys (dotted paths) the document has."""
+    top = document.root.mapping
+    return sum(1 for key in keys if key in top or ("." in key and document.get(key) is not None))

@@ -1,0 +1,29 @@
+"""What a syntax has to offer, and the choice of syntax for a file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import PurePath
+
+from mpdoctor.check.sources.node import Document
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A syntax.
+
+    Attributes:
+        suffixes: file names that it reads.
+        parse: text and path to documents; raises UnreadableInput with file, line and column.
+        sniff: whether a text without a telling name looks like it.
+    """
+
+    suffixes: tuple[str, ...]
+    parse: Callable[[str, str], list[Document]]
+    sniff: Callable[[str], bool] = lambda text: False
+
+
+def suffix_of(path: str) -> str:
+    """The suffix that tells the syntax, lower case."""
+    return PurePath(path).suffix.lower()
