@@ -41,8 +41,8 @@ def _extent(records: tuple[StepRecord, ...]) -> str:
 def _curves(records: tuple[StepRecord, ...], ink: Ink) -> Table:
     room = max(10, min(ink.width - 36, 60))
     table = Table.grid(padding=(0, 2, 0, 0))
-    table.add_column()
-    table.add_column(justify="right")
+    table.add_column(overflow="fold")
+    table.add_column(justify="right", overflow="fold")
     for label, field in _CURVES:
         values = [getattr(record, field) for record in records]
         present = [value for value in values if value is not None]
@@ -54,11 +54,11 @@ def _curves(records: tuple[StepRecord, ...], ink: Ink) -> Table:
 def _table(records: tuple[StepRecord, ...], ink: Ink) -> Table:
     mixed = len({record.source for record in records}) > 1
     table = Table.grid(padding=(0, 3, 0, 0))
-    table.add_column(justify="right")
+    table.add_column(justify="right", overflow="fold")
     shown = [(label, field) for label, field in _CURVES if any(getattr(record, field) is not None for record in records)]
     for _ in shown:
-        table.add_column(justify="right")
-    table.add_column()
+        table.add_column(justify="right", overflow="fold")
+    table.add_column(overflow="fold")
     table.add_row(ink("step", "dim"), *(ink(label, "dim") for label, _ in shown), "")
     for record in records:
         values = [getattr(record, field) for _, field in shown]
