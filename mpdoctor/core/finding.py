@@ -41,11 +41,24 @@ class Confidence(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Edit:
+    """A safe change of a file: at a setting's place, `old` (the value as written) becomes `new`; None takes the line out."""
+
+    at: FileSpan
+    old: str
+    new: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Remedy:
-    """What to change: a sentence, and where possible a patch (unified diff or a settings snippet)."""
+    """What to change: a sentence, and where possible a patch (unified diff or a settings snippet).
+
+    `edits` are changes that `--fix` may make: together they remove the fault, and nothing else changes.
+    """
 
     text: str
     patch: str | None = None
+    edits: tuple[Edit, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

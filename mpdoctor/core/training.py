@@ -73,7 +73,7 @@ class TrainingConfig:
     compute_dtype: Setting[str] = UNKNOWN
     """What matrix products run in."""
     param_dtype: Setting[str] = UNKNOWN
-    """What the trainable parameters are kept in."""
+    """What the model's weights are kept in; with adapters, the frozen base's."""
     master_dtype: Setting[str] = UNKNOWN
     """The copy that the optimizer updates: a dtype, `params` (the parameters themselves are fp32), or `none` (16-bit parameters are updated in place)."""
     optimizer_state_dtype: Setting[str] = UNKNOWN

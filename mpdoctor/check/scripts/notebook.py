@@ -29,7 +29,7 @@ class _Cell:
     lines: tuple[str, ...]
 
 
-class _Places:
+class CellPlaces:
     """Maps a line of the joined text to a line of the notebook's JSON text, on demand (most notebooks have no finding)."""
 
     def __init__(self, file: str, text: str, rows: list[tuple[int, int]]) -> None:
@@ -40,7 +40,12 @@ class _Places:
         strings = self._strings.get(number, [])
         at = bisect_right([first for first, _ in strings], row) - 1
         physical = bisect_right(self._starts, strings[at][1]) if at >= 0 else None
-        return FileSpan(file=self.file, line=physical, key=f"cell {number}, line {row}")
+        return FileSpan(file=self.file, line=physical, key=f"cell {number}")
+
+    def row(self, line: int) -> str:
+        """A line as the notebook's reader knows it."""
+        number, row = self.rows[line - 1]
+        return f"cell {number}, line {row}"
 
     @cached_property
     def _starts(self) -> list[int]:
@@ -106,7 +111,7 @@ def read_notebook(file: str, text: str) -> Source:
     python = "\n".join(joined)
     rows = rows or [(1, 1)]
     tree = parse(file, python, notebook=True)
-    return Source(file=file, text=python, tree=tree, lines=split_lines(python), place=_Places(file, text, rows), skipped=tuple(skipped))
+    return Source(file=file, text=python, tree=tree, lines=split_lines(python), place=CellPlaces(file, text, rows), skipped=tuple(skipped))
 
 
 def _cells(file: str, text: str) -> list[_Cell]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import ast
 import re
 import warnings
-from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Protocol
 
 from mpdoctor.core.errors import UnreadableInput
 from mpdoctor.core.location import FileSpan
@@ -16,6 +16,18 @@ MAX_CHARACTERS = 1 << 20
 """Longest Python text that is parsed. The largest training script seen (a detection library's trainer) has 90 KB."""
 
 _NEWLINE = re.compile(r"\r\n|\r|\n")
+
+
+class Places(Protocol):
+    """Where the lines of a joined text come from."""
+
+    def __call__(self, line: int) -> FileSpan:
+        """The place in the user's file of a line (from 1)."""
+        ...
+
+    def row(self, line: int) -> str:
+        """The line as the file's reader knows it (`cell 3, line 2`)."""
+        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,7 +47,7 @@ class Source:
     text: str
     tree: ast.Module
     lines: tuple[str, ...]
-    place: Callable[[int], FileSpan] | None = None
+    place: Places | None = None
     skipped: tuple[Skipped, ...] = ()
 
     def span(self, node: ast.expr | ast.stmt) -> FileSpan:

@@ -1,0 +1,1 @@
+"""Files that contradict each other or their framework (CFG8)."""

@@ -1,0 +1,1 @@
+"""How the file is written (CFG9)."""

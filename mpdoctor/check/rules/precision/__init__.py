@@ -1,0 +1,1 @@
+"""Number formats and the hardware that computes in them (CFG1)."""

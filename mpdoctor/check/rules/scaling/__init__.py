@@ -1,0 +1,1 @@
+"""Loss scaling (CFG2)."""

@@ -1,0 +1,122 @@
+"""What a config rule judges: the settings of one run, its files, and the GPUs that it is for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from mpdoctor.check.sources.node import Document, Node
+from mpdoctor.check.thresholds import Thresholds
+from mpdoctor.core.device import GpuInfo
+from mpdoctor.core.training import Setting, TrainingConfig
+
+ADAPTERS = ("lora", "qlora", "other_peft", "prefer_lora")
+FULL = ("full_ft", "pretrain", "prefer_full")
+SIXTEEN_BIT = ("fp16", "bf16")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class ConfigFile:
+    """One file of a run, as its dialect understands it alone."""
+
+    document: Document
+    dialect: str
+    role: str
+    config: TrainingConfig
+    plain_yaml: bool = False
+    keys: frozenset[str] = frozenset()
+
+    @property
+    def path(self) -> str:
+        """The file's path."""
+        return self.document.path
+
+    def node(self, path: str) -> Node | None:
+        """The node at a dotted path."""
+        return self.document.get(path)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class CheckSubject:
+    """The subject of all config rules.
+
+    Attributes:
+        config: the run's settings, all files taken together.
+        files: the files, each as it reads alone.
+        gpus: the cards that the run is for; empty when nobody said, and then hardware rules are conditional.
+        thresholds: numbers that are judgement or arithmetic, not a framework's rule.
+    """
+
+    config: TrainingConfig
+    files: tuple[ConfigFile, ...] = ()
+    gpus: tuple[GpuInfo, ...] = ()
+    thresholds: Thresholds = field(default_factory=Thresholds)
+
+    def of(self, *dialects: str) -> tuple[ConfigFile, ...]:
+        """The files of these dialects."""
+        return tuple(file for file in self.files if file.dialect in dialects)
+
+    @property
+    def dialect(self) -> str:
+        """The main file's dialect."""
+        return self.config.dialect
+
+    @property
+    def computes_in(self) -> str | None:
+        """The compute dtype, or None when unknown."""
+        return self.config.compute_dtype.value
+
+    @property
+    def trains_adapters(self) -> bool:
+        """Whether only adapters are trained."""
+        return self.config.method.value in ADAPTERS
+
+    @property
+    def language(self) -> bool:
+        """Whether a language model is trained, as far as known."""
+        return self.config.domain.value == "language"
+
+    @property
+    def adam(self) -> bool:
+        """Whether the optimizer divides by a running second moment."""
+        return self.config.optimizer_family.value in ("adam", "adam8bit", "adam4bit")
+
+    def nvidia(self) -> Iterator[tuple[GpuInfo, tuple[int, int]]]:
+        """The NVIDIA cards whose compute capability is known."""
+        for gpu in self.gpus:
+            capability = gpu.compute_capability.value
+            if gpu.vendor.lower() == "nvidia" and capability is not None:
+                yield gpu, capability
+
+    def below(self, major: int, minor: int = 0) -> GpuInfo | None:
+        """The first NVIDIA card with a compute capability below this one."""
+        return next((gpu for gpu, capability in self.nvidia() if capability < (major, minor)), None)
+
+    def at_least(self, major: int, minor: int = 0) -> GpuInfo | None:
+        """The first NVIDIA card with at least this compute capability."""
+        return next((gpu for gpu, capability in self.nvidia() if capability >= (major, minor)), None)
+
+    def made_by(self, vendor: str) -> GpuInfo | None:
+        """The first device of a vendor (`amd`, `apple`, `cpu`, ...)."""
+        return next((gpu for gpu in self.gpus if gpu.vendor.lower() == vendor), None)
+
+
+def known(subject: CheckSubject, name: str) -> bool:
+    """Whether what a rule needs has a value: a setting by name, or `gpus`."""
+    if name == "gpus":
+        return bool(subject.gpus)
+    return subject.config.setting(name).known
+
+
+def shown(setting: Setting[object]) -> str:
+    """A setting for a message: its key and value as the user wrote them, or the default marked as such."""
+    key = setting.at.key if setting.at and setting.at.key else None
+    if setting.explicit:
+        return f"`{key}: {setting.raw}`" if key and setting.raw is not None else f"{setting.value}"
+    return f"{key} = {setting.value} (the default)" if key else f"{setting.value} (the default)"
+
+
+def capability(gpu: GpuInfo) -> str:
+    """Name and compute capability, for messages: `Tesla V100 (compute capability 7.0)`."""
+    value = gpu.compute_capability.value
+    return f"{gpu.name} (compute capability {value[0]}.{value[1]})" if value else gpu.name
