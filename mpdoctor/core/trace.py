@@ -1,0 +1,209 @@
+"""What a run did: steps as a guard sees them, and one step op by op. Plain data, no tensors."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from mpdoctor.core.location import FileSpan, TensorSite
+from mpdoctor.core.report import NonFinite, TimelineEntry
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClipCall:
+    """A call of `clip_grad_norm_` or `clip_grad_value_`: the norm it saw, and the loss scale still in the gradients."""
+
+    norm: float
+    limit: float
+    scale: float
+    """Loss scale that the gradients still carried; 1.0 when they were unscaled, or never scaled."""
+    source: FileSpan | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepObservation:
+    """One step as the guard sees it: nothing here needs an op-level trace.
+
+    Norms are L2 in fp32. `grad_norm` is what the optimizer received (unscaled when the loop unscales).
+    """
+
+    step: int
+    loss: float | None = None
+    grad_norm: float | None = None
+    scale: float | None = None
+    """Loss scale at the start of the step; None without a scaler."""
+    lr: float | None = None
+    optimizer_steps: int = 0
+    """How often an optimizer stepped in this step."""
+    skipped: bool | None = None
+    """Whether a scaler skipped the optimizer step; None without a scaler."""
+    weight_norm: float | None = None
+    """Norm of all parameters after the step."""
+    nonfinite_grads: tuple[str, ...] = ()
+    nonfinite_weights: tuple[str, ...] = ()
+    nonfinite_buffers: tuple[str, ...] = ()
+    grads_missing: tuple[str, ...] = ()
+    """Trainable parameters of the optimizer whose gradient is None."""
+    stale_grads: tuple[str, ...] = ()
+    """Parameters whose gradient was already non-finite before this step's backward pass."""
+    uncleared_grads: bool = False
+    """Whether the optimizer stepped twice on the same gradient tensors with no zero_grad between."""
+    clip_calls: tuple[ClipCall, ...] = ()
+    autocast_left_on: bool = False
+    """Whether an autocast region with its weight cache on was still open after the step."""
+    nonfinite_inputs: tuple[str, ...] = ()
+
+    @property
+    def took_a_step(self) -> bool:
+        """Whether the weights were updated."""
+        return self.optimizer_steps > 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepException:
+    """A step that raised."""
+
+    step: int
+    type: str
+    message: str
+    site: TensorSite
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TensorStats:
+    """Numbers of one parameter and its gradient at the traced step. Shares are of its elements."""
+
+    name: str
+    dtype: str
+    numel: int
+    amax: float
+    grad_dtype: str | None = None
+    grad_norm: float | None = None
+    grad_amax: float | None = None
+    grad_zero_share: float | None = None
+    changed_share: float | None = None
+    """Elements that the optimizer step changed, of those with a gradient that is not zero."""
+    moments: dict[str, str] = field(default_factory=dict)
+    """Optimizer state of this parameter: name -> dtype, floating tensors only."""
+    moment_zero_share: float | None = None
+    """Elements whose second moment is 0 though the first is not (flushed)."""
+    has_master: bool = False
+    """Whether the optimizer keeps a wider copy of the weight."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModuleAmax:
+    """Largest magnitude that a module's ops made in one phase of the traced step."""
+
+    module: str
+    phase: str
+    dtype: str
+    amax: float
+    nonfinite: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Accumulation:
+    """A 16-bit tensor that was added to in place many times in one step, against the same sum in fp64."""
+
+    name: str
+    dtype: str
+    additions: int
+    relative_error: float
+    source: FileSpan | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepTrace:
+    """One step, op by op."""
+
+    step: int
+    origin: NonFinite | None = None
+    timeline: tuple[TimelineEntry, ...] = ()
+    tensors: tuple[TensorStats, ...] = ()
+    modules: tuple[ModuleAmax, ...] = ()
+    flops: dict[str, float] = field(default_factory=dict)
+    """Matrix-product and convolution FLOPs by dtype of the operands."""
+    unused_parameters: tuple[str, ...] = ()
+    """Trainable parameters that no op of the forward pass read."""
+    accumulations: tuple[Accumulation, ...] = ()
+    vanished_eps: tuple[tuple[float, TensorSite], ...] = ()
+    """Constants added to a 16-bit tensor that round to zero in its dtype."""
+    replaced_nan: tuple[TensorSite, ...] = ()
+    """Ops that replaced a NaN of the loss or of a gradient (nan_to_num and the like)."""
+    half_buffers: tuple[str, ...] = ()
+    ops: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LossScaleWindow:
+    """The loss scales that work for a step's gradients, as powers of two.
+
+    Attributes:
+        low: lowest scale that loses less than 0.1 % of the gradient's squared mass below 2**-24.
+        high: highest scale that keeps the largest gradient under 65504.
+        empty: fp16 cannot hold these gradients at any scale.
+        used: the scale in use.
+    """
+
+    low: float
+    high: float
+    used: float | None
+
+    @property
+    def empty(self) -> bool:
+        """Whether no scale works."""
+        return self.low > self.high
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recording:
+    """Everything that the replay observed of the unchanged run.
+
+    Attributes:
+        steps: the guard's view of each step.
+        traces: the op-level view of the steps that were traced, by step.
+        compute_dtypes: dtypes that autocast was asked for, and 16-bit dtypes of the weights.
+        asked_precision: the precision that the run says it uses (`fp16`, `bf16`, `fp32`), or None.
+        baseline_fails: whether the failure came back at the same step when the run was repeated.
+        deterministic: whether the repeated run was bitwise equal; None when it was not repeated.
+    """
+
+    steps: tuple[StepObservation, ...]
+    traces: dict[int, StepTrace] = field(default_factory=dict)
+    exception: StepException | None = None
+    failing_step: int | None = None
+    compute_dtypes: tuple[str, ...] = ()
+    asked_precision: str | None = None
+    weights_dtype: str = "float32"
+    has_scaler: bool = False
+    scaler_backs_off: bool | None = None
+    baseline_fails: bool = False
+    deterministic: bool | None = None
+    finite_at_scale_one: bool | None = None
+    """Whether the failing step's gradients are finite at loss scale 1; None when not tried."""
+    window: LossScaleWindow | None = None
+    scaling_gain: float | None = None
+    """Gradient norm with a loss scale over the norm without; None when not tried."""
+    update_kept: float | None = None
+    """Share of the intended update (projected) that the stored weights took; None when not tried."""
+    initial_bad_parameters: tuple[str, ...] = ()
+    initial_bad_buffers: tuple[str, ...] = ()
+    loaded_moments_flushed: float | None = None
+    """Share of second moments that are 0 in the loaded 16-bit optimizer state although the first moment is not."""
+    rows: tuple[int, ...] = ()
+    row_facts: tuple[str, ...] = ()
+    """What is wrong with the failing batch, in words (`labels: all 16 are -100`)."""
+    other_batches_fail: bool | None = None
+    """Whether batches other than the failing one fail too from the same state."""
+
+    @property
+    def failing(self) -> StepObservation | None:
+        """The failing step, or None."""
+        return next((s for s in self.steps if s.step == self.failing_step), None)
+
+    @property
+    def trace(self) -> StepTrace | None:
+        """The trace of the failing step, or of the last traced step of a healthy run."""
+        if self.failing_step is not None and self.failing_step in self.traces:
+            return self.traces[self.failing_step]
+        return self.traces[max(self.traces)] if self.traces else None

@@ -1,0 +1,84 @@
+"""Code written for CUDA on a machine without it, and the dtype that an experiment puts in another's place.
+
+CPU autocast leaves softmax, layer_norm, exp, log, pow, sum and norm in 16 bits; CUDA runs them in fp32. When code asks for
+`autocast("cuda")` and there is no GPU, it is mapped to the CPU and CUDA's op lists are applied (torch documentation,
+"Automatic Mixed Precision package", Autocast Op Reference). Code that itself says `autocast("cpu")` is left as it is.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch.overrides import TorchFunctionMode
+from torch.utils._pytree import tree_map
+
+_LOW = (torch.float16, torch.bfloat16)
+
+CUDA_FP32_OPS = frozenset(
+    "acos asin binary_cross_entropy_with_logits cosh cosine_embedding_loss cdist cosine_similarity cross_entropy cumprod cumsum dist erfinv "
+    "exp expm1 group_norm hinge_embedding_loss kl_div l1_loss layer_norm log log10 log_softmax log1p log2 logsumexp margin_ranking_loss mse_loss "
+    "multilabel_margin_loss multi_margin_loss nll_loss norm normalize pdist poisson_nll_loss pow prod reciprocal rsqrt sinh smooth_l1_loss "
+    "soft_margin_loss softmax softmin softplus sum renorm tan triplet_margin_loss huber_loss gaussian_nll_loss "
+    "__pow__ __rpow__ __rdiv__ __rtruediv__".split()
+)
+"""Functions that CUDA autocast runs in fp32."""
+
+CUDA_LOW_OPS = frozenset("prelu addmv addr mv".split())
+"""Functions that CUDA autocast runs in 16 bits and CPU autocast leaves alone."""
+
+
+class Fidelity(TorchFunctionMode):
+    """Maps CUDA to the CPU where there is no GPU, applies CUDA's autocast lists, and substitutes dtypes.
+
+    Args:
+        map_cuda: `device="cuda"`, `.cuda()` and `.to("cuda")` mean the CPU.
+        compute_dtype: stands wherever a 16-bit dtype is asked for; None leaves dtypes alone.
+    """
+
+    def __init__(self, *, map_cuda: bool, compute_dtype: torch.dtype | None) -> None:
+        super().__init__()
+        self.map_cuda = map_cuda
+        self.compute_dtype = compute_dtype
+        self.cuda_regions = 0
+        """How many open autocast regions stand for CUDA's."""
+
+    def __torch_function__(self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None) -> Any:
+        kwargs = kwargs or {}
+        name = getattr(func, "__name__", "")
+        if self.map_cuda:
+            if name == "cuda" and args and isinstance(args[0], torch.Tensor):
+                return args[0]
+            args, kwargs = _on_cpu(args), _on_cpu(kwargs)
+        if self.compute_dtype is not None:
+            if name in ("half", "bfloat16") and args and isinstance(args[0], torch.Tensor):
+                return args[0].to(self.compute_dtype)
+            args, kwargs = self._substituted(args), self._substituted(kwargs)
+        if self.cuda_regions and torch.is_autocast_enabled("cpu"):
+            if name in CUDA_FP32_OPS and kwargs.get("dtype") is None:
+                args, kwargs = _cast(args, _LOW, torch.float32), _cast(kwargs, _LOW, torch.float32)
+            elif name in CUDA_LOW_OPS:
+                low = torch.get_autocast_dtype("cpu")
+                args, kwargs = _cast(args, (torch.float32,), low), _cast(kwargs, (torch.float32,), low)
+        return func(*args, **kwargs)
+
+    def _substituted(self, value: Any) -> Any:
+        return tree_map(lambda v: self.compute_dtype if isinstance(v, torch.dtype) and v in _LOW else v, value)
+
+
+def _on_cpu(value: Any) -> Any:
+    def move(item: Any) -> Any:
+        if isinstance(item, torch.device) and item.type == "cuda":
+            return torch.device("cpu")
+        if isinstance(item, str) and (item == "cuda" or item.startswith("cuda:")):
+            return "cpu"
+        return item
+
+    return tree_map(move, value)
+
+
+def _cast(value: Any, wanted: tuple[torch.dtype, ...], to: torch.dtype) -> Any:
+    return tree_map(lambda v: v.to(to) if isinstance(v, torch.Tensor) and v.dtype in wanted else v, value)
+
+
+__all__ = ["CUDA_FP32_OPS", "CUDA_LOW_OPS", "Fidelity"]

@@ -1,0 +1,300 @@
+"""Autocast, GradScaler, clipping, backward and optimizers, intercepted inside the user's own code.
+
+Nothing of a recipe has to be rewritten: for the time of one run torch's own entry points are wrapped, so that the guard
+sees what the loop does, and a counterfactual can change one thing of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import ExitStack, nullcontext
+from typing import Any
+
+import torch
+from torch.optim.optimizer import Optimizer, register_optimizer_step_post_hook, register_optimizer_step_pre_hook
+
+from mpdoctor.core.location import FileSpan, Phase
+from mpdoctor.core.trace import ClipCall
+from mpdoctor.replay.live.changes import Changes
+from mpdoctor.replay.live.fidelity import Fidelity
+from mpdoctor.replay.live.injected_scaler import InjectedScaler
+from mpdoctor.replay.live.master_weights import MasterWeights
+from mpdoctor.replay.live.op_trace import OpTracer
+from mpdoctor.replay.live.optimizer_watch import OptimizerWatch
+from mpdoctor.replay.live.origin import source_line
+
+_LOW = (torch.float16, torch.bfloat16)
+
+
+class Interception:
+    """Wraps torch's entry points between `__enter__` and `__exit__`.
+
+    Attributes:
+        scalers: GradScalers made by the run, in order.
+        loss: the unscaled tensor that the last backward pass started from.
+        clip_calls, optimizer_steps, skipped: what the current step did; `new_step` clears them.
+        autocast_dtypes: dtypes that autocast regions were opened with.
+        tracer: the tracer of the current step, or None.
+    """
+
+    def __init__(self, changes: Changes, *, map_cuda: bool) -> None:
+        self.changes = changes
+        self.fidelity = Fidelity(map_cuda=map_cuda, compute_dtype=changes.compute_dtype)
+        self.map_cuda = map_cuda
+        self.scalers: list[Any] = []
+        self.tracer: OpTracer | None = None
+        self.watch = OptimizerWatch()
+        self.loss: torch.Tensor | None = None
+        self.clip_calls: list[ClipCall] = []
+        self.optimizer_steps = 0
+        self.skipped: bool | None = None
+        self.autocast_dtypes: list[str] = []
+        self.emulated_cuda_autocast = False
+        self._scaled: dict[int, tuple[torch.Tensor, torch.Tensor]] = {}
+        self._stack = ExitStack()
+        self._optimizer_phase: list[Any] = []
+        self._masters: dict[int, MasterWeights] = {}
+        self.injected_scaler: InjectedScaler | None = None
+        """Set by the loop when dynamic scaling is to be tried on a loop of the user's own that has none."""
+
+    # -- entering and leaving
+
+    def __enter__(self) -> Interception:
+        stack = self._stack
+        autocast = torch.amp.autocast_mode.autocast
+        scaler = torch.amp.grad_scaler.GradScaler
+        self._swap(autocast, "__init__", self._autocast_init)
+        self._swap(autocast, "__enter__", self._autocast_enter)
+        self._swap(autocast, "__exit__", self._autocast_exit)
+        self._swap(scaler, "__init__", self._scaler_init)
+        self._swap(scaler, "scale", self._scaler_scale)
+        self._swap(scaler, "unscale_", self._scaler_unscale)
+        self._swap(scaler, "step", self._scaler_step)
+        for name in ("clip_grad_norm_", "clip_grad_value_"):
+            wrapped = self._clip(getattr(torch.nn.utils, name))
+            self._set(torch.nn.utils, name, wrapped)
+            self._set(torch.nn.utils.clip_grad, name, wrapped)
+        self._swap(torch.autograd, "backward", self._backward)
+        self._swap(Optimizer, "zero_grad", self._optimizer_zero_grad)
+        self._swap(torch.nn.Module, "zero_grad", self._module_zero_grad)
+        for handle in (register_optimizer_step_pre_hook(self._before_step), register_optimizer_step_post_hook(self._after_step)):
+            stack.callback(handle.remove)
+        if self.changes.math_attention:
+            stack.enter_context(torch.nn.attention.sdpa_kernel(torch.nn.attention.SDPBackend.MATH))
+        if self.map_cuda or self.changes.compute_dtype is not None:
+            stack.enter_context(self.fidelity)
+        return self
+
+    def __exit__(self, *exc: Any) -> None:
+        self._stack.close()
+
+    def _set(self, owner: Any, name: str, value: Any) -> None:
+        original = getattr(owner, name)
+        setattr(owner, name, value)
+        self._stack.callback(setattr, owner, name, original)
+
+    def _swap(self, owner: Any, name: str, wrapper: Callable[[Any], Any]) -> None:
+        self._set(owner, name, wrapper(getattr(owner, name)))
+
+    def new_step(self, tracer: OpTracer | None) -> None:
+        """Forget what the last step did; `tracer` follows the coming one."""
+        self.tracer = tracer
+        self.loss = None
+        self.clip_calls, self.optimizer_steps, self.skipped = [], 0, None
+        self._scaled.clear()
+        self._optimizer_phase.clear()
+
+    # -- autocast
+
+    def _autocast_init(self, original: Any) -> Any:
+        def init(region: Any, device_type: str, *args: Any, **kwargs: Any) -> None:
+            stands_for_cuda = device_type.startswith("cuda") and self.map_cuda
+            names = ("dtype", "enabled", "cache_enabled")
+            given = dict(zip(names, args, strict=False)) | kwargs
+            if stands_for_cuda:
+                device_type = "cpu"
+                if given.get("dtype") is None:
+                    given["dtype"] = torch.float16  # CUDA's default
+            original(region, device_type, **given)
+            region._mpdoctor_cuda = stands_for_cuda
+            if region._enabled and region.fast_dtype in _LOW:
+                self.autocast_dtypes.append(str(region.fast_dtype).removeprefix("torch."))
+            wanted = self.changes.compute_dtype
+            if wanted is not None and region.fast_dtype in _LOW:
+                if wanted in _LOW:
+                    region.fast_dtype = wanted
+                else:
+                    region._enabled = False
+            if self.changes.uncached_autocast:
+                region._cache_enabled = False
+
+        return init
+
+    def _autocast_enter(self, original: Any) -> Any:
+        def enter(region: Any) -> Any:
+            result = original(region)
+            if getattr(region, "_mpdoctor_cuda", False):
+                self.fidelity.cuda_regions += 1
+                self.emulated_cuda_autocast = True
+            return result
+
+        return enter
+
+    def _autocast_exit(self, original: Any) -> Any:
+        def leave(region: Any, *exc: Any) -> Any:
+            if getattr(region, "_mpdoctor_cuda", False):
+                self.fidelity.cuda_regions -= 1
+            return original(region, *exc)
+
+        return leave
+
+    # -- loss scaling
+
+    def _scaler_init(self, original: Any) -> Any:
+        def init(scaler: Any, device: str = "cuda", *args: Any, **kwargs: Any) -> None:
+            names = ("init_scale", "growth_factor", "backoff_factor", "growth_interval", "enabled")
+            given = dict(zip(names, args, strict=False)) | kwargs
+            if self.map_cuda and device.startswith("cuda"):
+                device = "cpu"
+            if self.changes.dynamic_scaling:
+                given |= {"init_scale": 2.0**16, "growth_factor": 2.0, "backoff_factor": 0.5, "growth_interval": 2000}
+            if self.changes.scale is not None:
+                given |= {"init_scale": self.changes.scale, "growth_interval": 1 << 30, "backoff_factor": 0.999999}
+            original(scaler, device, **given)
+            if scaler._enabled:
+                self.scalers.append(scaler)
+
+        return init
+
+    def _scaler_scale(self, original: Any) -> Any:
+        def scale(scaler: Any, outputs: Any) -> Any:
+            result = original(scaler, outputs)
+            if isinstance(outputs, torch.Tensor):
+                self._scaled[id(result)] = (result, outputs)
+            return result
+
+        return scale
+
+    def _scaler_unscale(self, original: Any) -> Any:
+        def unscale(scaler: Any, optimizer: Any) -> Any:
+            if self.tracer is None:
+                return original(scaler, optimizer)
+            with self.tracer.in_phase(Phase.UNSCALE, "GradScaler.unscale_"):
+                return original(scaler, optimizer)
+
+        return unscale
+
+    def _scaler_step(self, original: Any) -> Any:
+        def step(scaler: Any, optimizer: Any, *args: Any, **kwargs: Any) -> Any:
+            steps = self.optimizer_steps
+            result = original(scaler, optimizer, *args, **kwargs)
+            if scaler._enabled:
+                self.skipped = self.optimizer_steps == steps
+                if self.skipped:
+                    self._look_at_grads(optimizer)
+            return result
+
+        return step
+
+    def unscaled_by(self, optimizer: Any) -> tuple[Any, float] | None:
+        """The scaler whose scale the optimizer's gradients still carry, and that scale; None when they carry none."""
+        for scaler in self.scalers:
+            if scaler._scale is None or not self._scaled:
+                continue
+            stage = scaler._per_optimizer_states[id(optimizer)]["stage"]
+            if stage.name == "READY":
+                return scaler, float(scaler.get_scale())
+        return None
+
+    def _clip(self, original: Any) -> Any:
+        def clip(parameters: Any, limit: float, *args: Any, **kwargs: Any) -> Any:
+            listed = [parameters] if isinstance(parameters, torch.Tensor) else list(parameters)
+            optimizer = self.watch.owner_of(listed)
+            carried = self.unscaled_by(optimizer) if optimizer is not None else None
+            if carried is not None and self.changes.clip_after_unscale:
+                carried[0].unscale_(optimizer)
+                carried = None
+            if self.injected_scaler is not None and optimizer is not None:
+                self.injected_scaler.unscale(optimizer)
+            with self.tracer.in_phase(Phase.UNSCALE, original.__name__) if self.tracer is not None else nullcontext():
+                result = original(listed, limit, *args, **kwargs)
+            norm = float(result) if isinstance(result, torch.Tensor) else float("nan")
+            source = source_line(torch.utils._traceback.CapturedTraceback.extract(cpp=False)) if carried and carried[1] != 1.0 else None
+            self.clip_calls.append(ClipCall(norm=norm, limit=float(limit), scale=carried[1] if carried else 1.0, source=source))
+            return result
+
+        clip.__name__ = original.__name__
+        return clip
+
+    # -- backward, optimizer
+
+    def _backward(self, original: Any) -> Any:
+        def backward(tensors: Any, *args: Any, **kwargs: Any) -> Any:
+            first = tensors if isinstance(tensors, torch.Tensor) else next(iter(tensors), None)
+            if isinstance(first, torch.Tensor):
+                self.loss = self._scaled.get(id(first), (first, first))[1]
+                if self.tracer is not None:
+                    self.tracer.end_of("loss", "loss", self.loss)
+            self.watch.before_backward()
+            if self.injected_scaler is not None and isinstance(first, torch.Tensor) and first.numel() == 1:
+                tensors = self.injected_scaler.scaled(first)
+            result = original(tensors, *args, **kwargs)
+            if self.tracer is not None:
+                self.tracer.backward_done = True
+            return result
+
+        return backward
+
+    def _optimizer_zero_grad(self, original: Any) -> Any:
+        def zero_grad(optimizer: Any, *args: Any, **kwargs: Any) -> Any:
+            self.watch.cleared(optimizer)
+            if self.tracer is not None:
+                self.tracer.backward_done = False
+            return original(optimizer, *args, **kwargs)
+
+        return zero_grad
+
+    def _module_zero_grad(self, original: Any) -> Any:
+        def zero_grad(module: Any, *args: Any, **kwargs: Any) -> Any:
+            self.watch.cleared(None)
+            return original(module, *args, **kwargs)
+
+        return zero_grad
+
+    def _look_at_grads(self, optimizer: Any) -> None:
+        self.watch.look_at_grads(optimizer)
+        if self.tracer is not None and self.watch.nonfinite:
+            for name, parameter in self.watch.parameters_of(optimizer):
+                if parameter.grad is not None:
+                    self.tracer.end_of("gradient", name, parameter.grad)
+
+    def _before_step(self, optimizer: Any, args: Any, kwargs: Any) -> None:
+        if self.injected_scaler is not None:
+            self.injected_scaler.before_step(optimizer)
+        self._look_at_grads(optimizer)
+        self.watch.before_step(optimizer)
+        changes = self.changes
+        for group in optimizer.param_groups:
+            if changes.lr_factor != 1.0 and group.get("lr") is not None:
+                group["lr"] = group["lr"] * changes.lr_factor
+            if changes.adam_eps is not None and isinstance(group.get("eps"), float):
+                group["eps"] = changes.adam_eps
+        if changes.master_weights:
+            self._masters.setdefault(id(optimizer), MasterWeights(optimizer)).widen()
+        if self.tracer is not None:
+            phase = self.tracer.in_phase(Phase.OPTIMIZER, f"{type(optimizer).__name__}.step")
+            phase.__enter__()
+            self._optimizer_phase.append(phase)
+
+    def _after_step(self, optimizer: Any, args: Any, kwargs: Any) -> None:
+        if self._optimizer_phase:
+            self._optimizer_phase.pop().__exit__(None, None, None)
+        if id(optimizer) in self._masters:
+            self._masters[id(optimizer)].narrow()
+        for group in optimizer.param_groups:
+            if self.changes.lr_factor != 1.0 and group.get("lr") is not None:
+                group["lr"] = group["lr"] / self.changes.lr_factor
+        self.optimizer_steps += 1
+        self.watch.after_step(optimizer)
+
+

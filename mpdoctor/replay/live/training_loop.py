@@ -1,0 +1,471 @@
+"""Run a session's steps under a guard, unchanged or with one thing changed; trace chosen steps op by op."""
+
+from __future__ import annotations
+
+import math
+import random
+import signal
+import threading
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+
+from mpdoctor.core.errors import UnreadableInput
+from mpdoctor.core.location import Phase, TensorSite
+from mpdoctor.core.trace import StepException, StepObservation
+from mpdoctor.replay.live.changes import NOTHING, Changes
+from mpdoctor.replay.live.finiteness import FINITE, NAN, status
+from mpdoctor.replay.live.fast16 import available, fast_16_bit_kernels
+from mpdoctor.replay.live.injected_scaler import InjectedScaler
+from mpdoctor.replay.live.interception import Interception
+from mpdoctor.replay.live.op_trace import OpTracer, named_tensors
+from mpdoctor.replay.live.optimizer_watch import norm_of
+from mpdoctor.replay.live.origin import site_of, source_line
+from mpdoctor.replay.live.rows import with_rows
+from mpdoctor.replay.live.session import Session, SessionSource
+
+SEED = 0
+"""Seed of torch, NumPy and random before a session is built; a recipe that seeds itself overrides it."""
+
+
+class BudgetSpent(Exception):
+    """The time that a run may take is over."""
+
+
+@dataclass(slots=True)
+class Tracing:
+    """Which steps to trace, and how; `done` gets each tracer with its session and step when the step is over."""
+
+    steps: frozenset[int]
+    done: Callable[[OpTracer, Session, int], None]
+    optimizer_ops: bool = False
+    before: Callable[[Session, int], None] | None = None
+
+
+@dataclass(slots=True)
+class Run:
+    """What running a session gave.
+
+    Attributes:
+        steps: the guard's view of each step that ran.
+        exception: the step that raised, if one did.
+        spent: whether the time was over before the end.
+        initial_bad_parameters, initial_bad_buffers: names of those that hold NaN (parameters: also inf) before the first step.
+    """
+
+    session: Session
+    steps: list[StepObservation] = field(default_factory=list)
+    exception: StepException | None = None
+    spent: bool = False
+    initial_bad_parameters: tuple[str, ...] = ()
+    initial_bad_buffers: tuple[str, ...] = ()
+    autocast_dtypes: tuple[str, ...] = ()
+    emulated_cuda_autocast: bool = False
+    backs_off: bool | None = None
+    seconds: float = 0.0
+
+    def losses(self) -> list[float | None]:
+        """Loss of each step."""
+        return [s.loss for s in self.steps]
+
+
+def failed(step: StepObservation) -> bool:
+    """Whether a step's loss, weights or buffers are bad, or bad gradients reached the optimizer."""
+    bad_loss = step.loss is not None and not math.isfinite(step.loss)
+    bad_grads = bool(step.nonfinite_grads) and not step.skipped
+    return bad_loss or bool(step.nonfinite_weights) or bool(step.nonfinite_buffers) or bad_grads
+
+
+def run(
+    source: SessionSource,
+    *,
+    changes: Changes = NOTHING,
+    until: int | None = None,
+    after_failure: int = 8,
+    tracing: Tracing | None = None,
+    deadline: float | None = None,
+    on_step: Callable[[StepObservation], None] | None = None,
+    map_cuda: bool | None = None,
+) -> Run:
+    """Run a fresh session.
+
+    Args:
+        source: opens the session.
+        changes: the one thing that differs from the unchanged run.
+        until: last step to run (inclusive); None for all batches.
+        after_failure: how many more steps to run after the first one that failed.
+        tracing: steps to trace.
+        deadline: `time.monotonic()` value after which the run ends (`Run.spent`), even inside a step that hangs.
+        on_step: called after each step.
+        map_cuda: whether CUDA means the CPU; None decides by whether there is a GPU.
+    """
+    started = time.monotonic()
+    with ExitStack() as stack:
+        stack.enter_context(warnings.catch_warnings())
+        warnings.simplefilter("ignore")
+        stack.enter_context(_rng_restored())
+        if available() and not torch.cuda.is_available():
+            stack.enter_context(fast_16_bit_kernels())
+        stack.enter_context(_eager())
+        seed(SEED)
+        intercepted = stack.enter_context(Interception(changes, map_cuda=not torch.cuda.is_available() if map_cuda is None else map_cuda))
+        result: Run | None = None
+        try:
+            with _alarm(deadline):
+                session = source.open()
+                result = Run(session)
+                _steps(result, intercepted, changes, until, after_failure, tracing, on_step)
+        except BudgetSpent:
+            if result is None:
+                raise
+            result.spent = True
+        finally:
+            # A loop may leave an autocast region open; the next run must not inherit it.
+            torch.set_autocast_enabled("cpu", False)
+            torch.clear_autocast_cache()
+            for scaler in intercepted.scalers:
+                if result is not None and result.backs_off is None:
+                    result.backs_off = scaler.get_backoff_factor() < 0.99
+    result.autocast_dtypes = tuple(dict.fromkeys(intercepted.autocast_dtypes))
+    result.emulated_cuda_autocast = intercepted.emulated_cuda_autocast
+    result.seconds = time.monotonic() - started
+    return result
+
+
+def _steps(
+    result: Run,
+    intercepted: Interception,
+    changes: Changes,
+    until: int | None,
+    after_failure: int,
+    tracing: Tracing | None,
+    on_step: Callable[[StepObservation], None] | None,
+) -> None:
+    session = result.session
+    watch = intercepted.watch
+    watch.follow(session.model, session.optimizer)
+    scaler = _make_scaler(session, changes)
+    if changes.dynamic_scaling and scaler is None and session.step is not None and not intercepted.scalers:
+        intercepted.injected_scaler = InjectedScaler()
+    _apply_to_session(session, changes)
+    result.initial_bad_parameters = tuple(n for n, p in session.model.named_parameters() if status(p) != FINITE)
+    bad_buffers = {n for n, b in session.model.named_buffers() if status(b) != FINITE}
+    result.initial_bad_buffers = tuple(n for n, b in session.model.named_buffers() if n in bad_buffers and status(b) & NAN)
+    bad_parameters = set(result.initial_bad_parameters)
+    left = math.inf
+    for number, given in enumerate(session.batches):
+        step = session.first_step + number
+        if until is not None and step > until:
+            break
+        if step in changes.without_batches:
+            continue
+        batch = with_rows(given, changes.rows_kept[step]) if step in changes.rows_kept else given
+        traced = tracing is not None and step in tracing.steps
+        tracer = OpTracer(session.model, batch, optimizer_ops=tracing.optimizer_ops) if traced and tracing else None
+        intercepted.new_step(tracer)
+        watch.new_step()
+        pinned = _pin_scale(intercepted, changes, step)
+        scale = _scale_of(intercepted)
+        lr = _lr_of(session.optimizer)
+        if tracing is not None and tracing.before is not None and traced:
+            tracing.before(session, step)
+        returned: Any = None
+        try:
+            if tracer is not None:
+                with tracer:
+                    returned = _one_step(session, batch, scaler, number)
+            else:
+                returned = _one_step(session, batch, scaler, number)
+        except (BudgetSpent, KeyboardInterrupt, UnreadableInput):
+            raise
+        except Exception as error:
+            result.exception = _exception(error, step, tracer)
+            if tracer is not None and tracing is not None:
+                tracing.done(tracer, session, step)
+            return
+        if pinned is not None:
+            pinned()
+        if changes.cleared_gradients and (intercepted.optimizer_steps or watch.nonfinite or watch.stale):
+            session.optimizer.zero_grad(set_to_none=True)
+        observation = _observe(session, intercepted, step, returned, scale, lr, bad_parameters, bad_buffers)
+        if tracer is not None and tracing is not None:
+            _end_tensors(tracer, session)
+            tracing.done(tracer, session, step)
+        result.steps.append(observation)
+        if on_step is not None:
+            on_step(observation)
+        bad_parameters.update(observation.nonfinite_weights)
+        bad_buffers.update(observation.nonfinite_buffers)
+        if failed(observation):
+            left = min(left, after_failure + 1)
+        left -= 1
+        if left <= 0:
+            return
+
+
+def _one_step(session: Session, batch: Any, scaler: Any, number: int) -> Any:
+    """The run's own step, or the plain loop around its loss."""
+    if session.step is not None:
+        returned = session.step(session.model, session.optimizer, batch, scaler)
+    else:
+        returned = _plain_step(session, batch, scaler, number)
+    if session.after_step is not None:
+        session.after_step(session.model)
+    return returned
+
+
+def _plain_step(session: Session, batch: Any, scaler: Any, number: int) -> dict[str, float]:
+    """zero_grad, loss, scaled backward, unscale, clip, step, update, schedule."""
+    every = session.settings.accumulation
+    if number % every == 0 and session.zeroed_grads:
+        session.optimizer.zero_grad(set_to_none=True)
+    loss = session.loss(session.model, batch)
+    if not isinstance(loss, torch.Tensor) or loss.numel() != 1:
+        shape = f"shape {tuple(loss.shape)}" if isinstance(loss, torch.Tensor) else type(loss).__name__
+        raise UnreadableInput(f"loss(model, batch) must return a scalar tensor, not {shape}", "Reduce the loss (mean or sum) in the recipe.")
+    value = float(loss.detach())
+    scaled = scaler.scale(loss) if scaler is not None else loss
+    (scaled / every if every > 1 else scaled).backward()
+    if (number + 1) % every == 0:
+        if session.settings.clip is not None:
+            if scaler is not None:
+                scaler.unscale_(session.optimizer)
+            torch.nn.utils.clip_grad_norm_(session.model.parameters(), session.settings.clip)
+        if scaler is not None:
+            scaler.step(session.optimizer)
+            scaler.update()
+        else:
+            session.optimizer.step()
+        if session.scheduler is not None:
+            session.scheduler.step()
+    return {"loss": value}
+
+
+def _make_scaler(session: Session, changes: Changes) -> Any:
+    arguments = session.settings.scaler
+    if arguments is None and changes.dynamic_scaling and session.step is None:
+        arguments = {}
+    if arguments is None:
+        return None
+    device = next((p.device.type for p in session.model.parameters()), "cpu")
+    scaler = torch.amp.GradScaler(device, **arguments)
+    if session.scaler_state and not changes.dynamic_scaling and changes.scale is None:
+        scaler.load_state_dict(session.scaler_state)
+    return scaler
+
+
+def _apply_to_session(session: Session, changes: Changes) -> None:
+    """Changes that act on the built session rather than on calls."""
+    if changes.fresh_optimizer:
+        session.optimizer.state.clear()
+    if changes.compute_dtype is not None:
+        low = (torch.float16, torch.bfloat16)
+        for tensor in (*session.model.parameters(), *session.model.buffers()):
+            if tensor.dtype in low and tensor.dtype is not changes.compute_dtype:
+                tensor.data = tensor.data.to(changes.compute_dtype)
+        for state in session.optimizer.state.values():
+            for key, value in state.items():
+                if isinstance(value, torch.Tensor) and value.dtype in low:
+                    state[key] = value.to(changes.compute_dtype)
+    for name in changes.fp32_modules:
+        with suppress(AttributeError):
+            _in_fp32(session.model.get_submodule(name))
+
+
+def _in_fp32(module: torch.nn.Module) -> None:
+    """Run one module's forward in fp32: autocast off, inputs and own weights widened."""
+    inner = module.forward
+
+    def forward(*args: Any, **kwargs: Any) -> Any:
+        from torch.utils._pytree import tree_map
+
+        def widen(v: Any) -> Any:
+            return v.float() if isinstance(v, torch.Tensor) and v.is_floating_point() else v
+
+        with torch.autocast("cpu", enabled=False), torch.autocast("cuda", enabled=False) if torch.cuda.is_available() else torch.autocast("cpu", enabled=False):
+            return inner(*tree_map(widen, args), **tree_map(widen, kwargs))
+
+    if any(p.dtype in (torch.float16, torch.bfloat16) for p in module.parameters()):
+        module.float()
+    module.forward = forward
+
+
+def _pin_scale(intercepted: Interception, changes: Changes, step: int) -> Callable[[], None] | None:
+    """Set the loss scale of one step, and return what puts the old one back."""
+    if changes.scale_at is None or changes.scale_at[0] != step or not intercepted.scalers:
+        return None
+    scaler = intercepted.scalers[0]
+    if scaler._scale is None:
+        device = "cuda" if torch.cuda.is_available() and scaler._device == "cuda" else "cpu"
+        scaler._lazy_init_scale_growth_tracker(torch.device(device))
+    old = scaler._scale.clone()
+    scaler._scale.fill_(changes.scale_at[1])
+
+    def back() -> None:
+        scaler._scale.copy_(old)
+
+    return back
+
+
+def _scale_of(intercepted: Interception) -> float | None:
+    return float(intercepted.scalers[0].get_scale()) if intercepted.scalers else None
+
+
+def _lr_of(optimizer: Any) -> float | None:
+    groups = getattr(optimizer, "param_groups", None) or [{}]
+    lr = groups[0].get("lr")
+    return float(lr) if lr is not None else None
+
+
+def _observe(
+    session: Session,
+    intercepted: Interception,
+    step: int,
+    returned: Any,
+    scale: float | None,
+    lr: float | None,
+    bad_parameters: set[str],
+    bad_buffers: set[str],
+) -> StepObservation:
+    watch = intercepted.watch
+    if watch.grad_norm is None:  # nothing stepped: accumulation, or a loop of its own
+        watch.look_at_grads(session.optimizer)
+    loss = _loss_of(returned, intercepted.loss)
+    parameters = dict(session.model.named_parameters())
+    weight_norm = norm_of(list(parameters.values()))
+    bad_weights = () if math.isfinite(weight_norm) else tuple(n for n, p in parameters.items() if n not in bad_parameters and status(p) != FINITE)
+    grad_norm = watch.grad_norm
+    if watch.nonfinite and grad_norm is not None and math.isfinite(grad_norm):
+        grad_norm = math.nan
+    return StepObservation(
+        step=step,
+        loss=loss,
+        grad_norm=grad_norm,
+        scale=scale,
+        lr=lr,
+        optimizer_steps=intercepted.optimizer_steps,
+        skipped=intercepted.skipped,
+        weight_norm=weight_norm,
+        nonfinite_grads=tuple(watch.nonfinite),
+        nonfinite_weights=bad_weights,
+        nonfinite_buffers=tuple(n for n, b in session.model.named_buffers() if n not in bad_buffers and status(b) != FINITE),
+        grads_missing=tuple(watch.missing(session.optimizer)) if intercepted.loss is not None else (),
+        stale_grads=tuple(watch.stale),
+        uncleared_grads=watch.uncleared,
+        clip_calls=tuple(intercepted.clip_calls),
+        autocast_left_on=torch.is_autocast_enabled("cpu") and torch.is_autocast_cache_enabled(),
+    )
+
+
+def _loss_of(returned: Any, captured: torch.Tensor | None) -> float | None:
+    if isinstance(returned, dict) and "loss" in returned:
+        with suppress(TypeError, ValueError):
+            return float(returned["loss"])
+    return float(captured.detach()) if captured is not None and captured.numel() == 1 else None
+
+
+def _end_tensors(tracer: OpTracer, session: Session) -> None:
+    """Gradients, parameters and buffers as the step leaves them."""
+    for name, parameter in session.model.named_parameters():
+        if parameter.grad is not None and not any(e.kind == "gradient" and e.name == name for e in tracer.ends):
+            tracer.end_of("gradient", name, parameter.grad)
+    for name, parameter in session.model.named_parameters():
+        tracer.end_of("parameter", name, parameter)
+    for name, buffer in session.model.named_buffers():
+        if status(buffer) & NAN or any(e.kind == "loss" for e in tracer.ends):
+            tracer.end_of("buffer", name, buffer)
+
+
+def _exception(error: Exception, step: int, tracer: OpTracer | None) -> StepException:
+    """A step that raised, with its place as far as the tracer, or else the traceback, tells."""
+    stack = error.__traceback__
+    frames = []
+    while stack is not None:
+        frames.append((stack.tb_frame.f_code.co_filename, stack.tb_lineno))
+        stack = stack.tb_next
+    source = source_line(_Frames(frames))
+    site = TensorSite(step=step, phase=Phase.LOSS, module="", source=source)
+    if tracer is not None and tracer.raised is not None:
+        at = site_of(tracer.raised, step)
+        site = TensorSite(step=step, phase=at.phase, module=at.module, op=at.op, source=source or at.source)
+    elif tracer is not None and tracer.stack.at_exception is not None:
+        site = TensorSite(step=step, phase=Phase.FORWARD, module=tracer.stack.at_exception, source=source)
+    elif tracer is not None and tracer.phase is not None:
+        site = TensorSite(step=step, phase=tracer.phase, source=source)
+    return StepException(step=step, type=type(error).__name__, message=str(error).strip(), site=site)
+
+
+class _Frames:
+    """Traceback frames in the form that `source_line` reads."""
+
+    def __init__(self, frames: list[tuple[str, int]]) -> None:
+        self._frames = frames
+
+    def summary(self) -> list[Any]:
+        from traceback import FrameSummary
+
+        return [FrameSummary(name, line, "") for name, line in self._frames]
+
+
+def seed(value: int) -> None:
+    """Seed torch, NumPy (where installed) and random."""
+    torch.manual_seed(value)
+    random.seed(value)
+    with suppress(ImportError):
+        import numpy
+
+        numpy.random.seed(value)
+
+
+@contextmanager
+def _rng_restored() -> Iterator[None]:
+    """Give the process its own random state back afterwards."""
+    torch_state, python_state = torch.get_rng_state(), random.getstate()
+    try:
+        yield
+    finally:
+        torch.set_rng_state(torch_state)
+        random.setstate(python_state)
+
+
+@contextmanager
+def _eager() -> Iterator[None]:
+    """Run `torch.compile`d code eagerly: the tracer sees eager ops, and both must be the same run."""
+    torch.compiler.set_stance("force_eager")
+    try:
+        yield
+    finally:
+        torch.compiler.set_stance("default")
+
+
+@contextmanager
+def _alarm(deadline: float | None) -> Iterator[None]:
+    """Raise BudgetSpent at the deadline, inside hanging Python code too (main thread of a POSIX system)."""
+    if deadline is None:
+        yield
+        return
+    left = deadline - time.monotonic()
+    if left <= 0:
+        raise BudgetSpent
+    if threading.current_thread() is not threading.main_thread() or not hasattr(signal, "setitimer"):
+        yield
+        return
+
+    def ring(_signal: int, _frame: Any) -> None:
+        raise BudgetSpent
+
+    previous = signal.signal(signal.SIGALRM, ring)
+    signal.setitimer(signal.ITIMER_REAL, left)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, previous)
+
+
+__all__ = ["BudgetSpent", "Run", "Tracing", "failed", "named_tensors", "run", "seed"]
