@@ -19,6 +19,10 @@ COMMANDS = ("gpu", "check", "replay", "explain", "rules")
 class LazyCommands(TyperGroup):
     """The commands, each imported when it is asked for."""
 
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**settings)
+        self.commands = dict.fromkeys(COMMANDS)  # typer suggests near misses from these names
+
     def list_commands(self, ctx: Any) -> list[str]:
         """All names, in the order of `--help`."""
         return list(COMMANDS)
@@ -31,11 +35,6 @@ class LazyCommands(TyperGroup):
         single = typer.Typer(add_completion=False, rich_markup_mode="rich")
         single.command(cmd_name, context_settings={"help_option_names": ["-h", "--help"]})(function)
         return typer.main.get_command(single)
-
-    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """The command that the arguments name; near misses are suggested."""
-        self.commands = dict.fromkeys(COMMANDS, typer.main.get_command(app)) if args and args[0] not in COMMANDS else self.commands
-        return super().resolve_command(ctx, args)
 
 
 app = typer.Typer(cls=LazyCommands, pretty_exceptions_enable=False, rich_markup_mode="rich", context_settings={"help_option_names": ["-h", "--help"]})

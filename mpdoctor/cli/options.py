@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import re
 from collections.abc import Callable
 from dataclasses import MISSING, dataclass, field, fields
 from pathlib import Path
@@ -14,6 +15,7 @@ import typer
 from mpdoctor.cli.console import Color
 from mpdoctor.core.gate import FailOn
 
+_CODE = re.compile(r"[A-Za-z]{3}[0-9]{0,3}")
 _OUTPUT, _GATE, _DISPLAY = "Output", "Gate", "Display"
 
 
@@ -70,7 +72,8 @@ class ReportOptions:
 
 
 def _codes(values: list[str]) -> tuple[str, ...]:
-    return tuple(code.strip() for value in values for code in value.split(",") if code.strip())
+    entries = [code.strip() for value in values for code in value.split(",") if code.strip()]
+    return tuple(entry.upper() if _CODE.fullmatch(entry) else entry for entry in entries)
 
 
 def with_report_options(command: Callable[..., int]) -> Callable[..., int]:

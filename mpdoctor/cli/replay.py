@@ -47,7 +47,9 @@ def replay(
     recipe: Annotated[Path | None, typer.Option(metavar="FILE.py", help="How to build the model, the batches and the loss (any model).")] = None,
     config: Annotated[Path | None, typer.Option(metavar="FILE", help="The run's config, when the checkpoint does not carry it.")] = None,
     data: Annotated[Path | None, typer.Option(metavar="FILE", help="Training data: jsonl, json, csv, parquet, txt, or a .pt batch.")] = None,
-    steps: Annotated[int | None, typer.Option(min=1, help="Steps to run. [default: until the failure shows or the batches end]")] = None,
+    steps: Annotated[
+        int | None, typer.Option(min=1, metavar="N", help="Steps to run; without it until the failure shows or the batches end.")
+    ] = None,
     device: Annotated[Device, typer.Option(help="Where to run. A CPU emulates CUDA's autocast lists.")] = Device.AUTO,
     precision: Annotated[Precision, typer.Option(help="Precision of the replay; auto takes the run's own.")] = Precision.AUTO,
     experiments: Annotated[Experiments, typer.Option(help="What-if runs: those that separate the open causes, all, or none.")] = Experiments.AUTO,
