@@ -14,6 +14,7 @@ import math
 import os
 import sys
 import time
+import traceback
 import types
 import warnings
 from dataclasses import dataclass, field
@@ -301,6 +302,8 @@ def main(names: list[str]) -> None:
         if not pid:
             try:
                 print(describe(path, full=bool(names)), flush=True)
+            except Exception:
+                traceback.print_exc()
             finally:
                 os._exit(0)
         os.waitpid(pid, 0)

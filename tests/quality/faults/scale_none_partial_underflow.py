@@ -1,28 +1,30 @@
-"""fp16 autocast without a loss scale: the head trains, but mean pooling divides the encoder's gradients by 6,000 and they flush to zero."""
+"""fp16 autocast without a loss scale: the head trains, but the encoder's gradients are multiplied by 1e-6 on their way and flush to zero."""
 
 import torch
 import torch.nn.functional as F
 from torch import nn
 
+GRADIENT_MULTIPLIER = 1e-6
+
 
 class Encoder(nn.Module):
     def __init__(self):
         super().__init__()
-        self.layers = nn.ModuleList(nn.Linear(8, 8) for _ in range(4))
+        self.layers = nn.ModuleList(nn.Linear(12, 12) for _ in range(3))
 
     def forward(self, x):
         for layer in self.layers:
             x = torch.tanh(layer(x))
-        return x
+        return x * GRADIENT_MULTIPLIER + (x * (1 - GRADIENT_MULTIPLIER)).detach()
 
 
 class Net(nn.Module):
     def __init__(self):
         super().__init__()
-        self.encoder, self.head = Encoder(), nn.Linear(8, 2)
+        self.encoder, self.head = Encoder(), nn.Linear(12, 2)
 
     def forward(self, x):
-        return self.head(self.encoder(x).mean(1))
+        return self.head(self.encoder(x))
 
 
 def build():
@@ -34,9 +36,9 @@ def build():
 def batches():
     g = torch.Generator().manual_seed(1)
     out = []
-    for _ in range(12):
-        y = torch.randint(0, 2, (8,), generator=g)
-        out.append((torch.randn(8, 6000, 8, generator=g) + 0.2 * (2 * y[:, None, None] - 1), y))
+    for _ in range(16):
+        x = torch.randn(64, 12, generator=g)
+        out.append((x, (x[:, 0] + x[:, 1] > 0).long()))
     return out
 
 
