@@ -1,0 +1,95 @@
+"""Putting the parts of a checkpoint folder together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from mpdoctor.replay.checkpoints.checkpoint import Checkpoint, Problem, ProblemKind, Role, TensorEntry
+from mpdoctor.replay.checkpoints.files import Refused, inside, read_json_object
+from mpdoctor.replay.checkpoints.format import read_part
+
+
+@dataclass(slots=True)
+class Folder:
+    """A folder that is being read: parts are added one by one, and problems collected."""
+
+    path: Path
+    names: frozenset[str]
+    tensors: list[TensorEntry] = field(default_factory=list)
+    files: list[Path] = field(default_factory=list)
+    problems: list[Problem] = field(default_factory=list)
+    parts: dict[str, str] = field(default_factory=dict)
+    param_groups: tuple[Mapping[str, Any], ...] = ()
+    training_args: Mapping[str, Any] | None = None
+    trainer_state: Mapping[str, Any] | None = None
+    scheduler: Mapping[str, Any] | None = None
+    scaler: Mapping[str, Any] | None = None
+    adapter_config: Mapping[str, Any] | None = None
+    config: Mapping[str, Any] = field(default_factory=dict)
+    rng: bool = False
+    step: int | None = None
+    extra: dict[str, Any] = field(default_factory=dict)
+
+    def json(self, name: str) -> dict[str, Any] | None:
+        """A JSON object of the folder; None when it is not there or cannot be read (a problem is noted)."""
+        if name not in self.names:
+            return None
+        try:
+            value = read_json_object(inside(self.path, name))
+        except Refused as refused:
+            self.problems.append(refused.problem)
+            return None
+        self.files.append(self.path / name)
+        return value
+
+    def part(self, name: str, role: Role | None = None) -> Checkpoint | None:
+        """A file or folder inside, read by its own format and added; None when it is missing or unreadable (a problem is noted)."""
+        try:
+            place = inside(self.path, name)
+        except Refused as refused:
+            self.problems.append(refused.problem)
+            return None
+        found = read_part(place, self.problems)
+        if found is None:
+            return None
+        self.parts[name] = found.format
+        self.files.extend(found.files)
+        tensors = found.tensors if role is None else tuple(replace(t, role=role) if t.role is Role.WEIGHT else t for t in found.tensors)
+        self.tensors.extend(tensors)
+        self.param_groups += found.param_groups
+        self.training_args = self.training_args or found.training_args
+        self.scheduler = self.scheduler or found.scheduler
+        self.scaler = self.scaler or found.scaler
+        self.rng = self.rng or found.rng
+        self.step = found.step if self.step is None else self.step
+        return found
+
+    def missing(self, name: str, why: str) -> None:
+        """Note that a file is missing."""
+        self.problems.append(Problem(kind=ProblemKind.MISSING, file=self.path / name, text=why))
+
+    def checkpoint(self, name: str) -> Checkpoint:
+        """The whole folder as a checkpoint."""
+        return Checkpoint(
+            path=self.path, format=name, tensors=self._unique(), files=tuple(dict.fromkeys(self.files)), config=self.config, training_args=self.training_args,
+            trainer_state=self.trainer_state, param_groups=self.param_groups, scheduler=self.scheduler, scaler=self.scaler,
+            adapter_config=self.adapter_config, rng=self.rng, step=self.step, parts=self.parts, extra=self.extra, problems=tuple(self.problems),
+        )  # fmt: skip
+
+    def _unique(self) -> tuple[TensorEntry, ...]:
+        """All tensors; a weight that two files hold is a problem, and the first one counts."""
+        seen: dict[str, TensorEntry] = {}
+        for tensor in self.tensors:
+            first = seen.setdefault(f"{tensor.role}|{tensor.name}", tensor)
+            if first is not tensor and tensor.role is Role.WEIGHT and first.file != tensor.file:
+                text = f"{tensor.name!r} is in {first.file.name} and in {tensor.file.name}"
+                self.problems.append(Problem(kind=ProblemKind.DUPLICATE, file=tensor.file, text=text, tensor=tensor.name))
+        return tuple(self.tensors)
+
+
+def first_of(names: Iterable[str], present: frozenset[str]) -> str | None:
+    """The first of `names` that is present."""
+    return next((name for name in names if name in present), None)
