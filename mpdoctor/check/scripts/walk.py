@@ -8,7 +8,6 @@ from dataclasses import replace
 from mpdoctor.check.scripts.scopes import Binding, BindingKind, Context, Guard, Scope
 
 _LEAVES = (ast.Return, ast.Raise, ast.Continue, ast.Break)
-_NAMELESS = (ast.Constant, ast.Name)
 
 
 class Walk:
@@ -40,7 +39,7 @@ class Walk:
         """Visit statements in order; after an `if` that leaves the block, the rest runs only when its test failed."""
         for statement in statements:
             self.contexts[statement] = context
-            handler = getattr(self, f"on_{type(statement).__name__}", None)
+            handler = getattr(self, f"_on_{type(statement).__name__}", None)
             if handler is None:
                 self.children(statement, context)
             else:
@@ -51,26 +50,26 @@ class Walk:
                 elif _leaves(statement.orelse):
                     context = replace(context, guards=(*context.guards, Guard(statement, True, statement.test)))
 
-    def on_If(self, node: ast.If, context: Context) -> None:
+    def _on_If(self, node: ast.If, context: Context) -> None:
         self.visit(node.test, node, context)
         self.block(node.body, replace(context, guards=(*context.guards, Guard(node, True, node.test))))
         self.block(node.orelse, replace(context, guards=(*context.guards, Guard(node, False, node.test))))
 
-    def on_For(self, node: ast.For | ast.AsyncFor, context: Context) -> None:
+    def _on_For(self, node: ast.For | ast.AsyncFor, context: Context) -> None:
         self.visit(node.iter, node, context)
         self.bind(node.target, None, node, context, BindingKind.OTHER)
         self.block(node.body, replace(context, loops=(*context.loops, node)))
         self.block(node.orelse, context)
 
-    on_AsyncFor = on_For
+    _on_AsyncFor = _on_For
 
-    def on_While(self, node: ast.While, context: Context) -> None:
+    def _on_While(self, node: ast.While, context: Context) -> None:
         inner = replace(context, loops=(*context.loops, node))
         self.visit(node.test, node, inner)
         self.block(node.body, inner)
         self.block(node.orelse, context)
 
-    def on_With(self, node: ast.With | ast.AsyncWith, context: Context) -> None:
+    def _on_With(self, node: ast.With | ast.AsyncWith, context: Context) -> None:
         for item in node.items:
             self.visit(item.context_expr, node, context)
             if item.optional_vars is not None:
@@ -78,18 +77,18 @@ class Walk:
             context = replace(context, withs=(*context.withs, (item.context_expr, context)))
         self.block(node.body, context)
 
-    on_AsyncWith = on_With
+    _on_AsyncWith = _on_With
 
-    def on_Try(self, node: ast.Try, context: Context) -> None:
+    def _on_Try(self, node: ast.Try, context: Context) -> None:
         self.block(node.body, context)
         self.block(node.orelse, context)
         for handler in node.handlers:
             self.block(handler.body, replace(context, guards=(*context.guards, Guard(handler, True, None))))
         self.block(node.finalbody, context)
 
-    on_TryStar = on_Try
+    _on_TryStar = _on_Try
 
-    def on_Match(self, node: ast.Match, context: Context) -> None:
+    def _on_Match(self, node: ast.Match, context: Context) -> None:
         self.visit(node.subject, node, context)
         for arm, case in enumerate(node.cases, 2):  # 0 and 1 would equal False and True
             for part in ast.walk(case.pattern):
@@ -101,7 +100,7 @@ class Walk:
                 self.visit(case.guard, node, inner)
             self.block(case.body, inner)
 
-    def on_FunctionDef(self, node: ast.FunctionDef | ast.AsyncFunctionDef, context: Context) -> None:
+    def _on_FunctionDef(self, node: ast.FunctionDef | ast.AsyncFunctionDef, context: Context) -> None:
         for decorator in node.decorator_list:
             self.visit(decorator, node, context)
         scope = self.nested(node, context)
@@ -119,9 +118,9 @@ class Walk:
             self.bound(scope, argument.arg, Binding(BindingKind.PARAMETER, default, argument, context, place))
         self.block(node.body, scope_context)
 
-    on_AsyncFunctionDef = on_FunctionDef
+    _on_AsyncFunctionDef = _on_FunctionDef
 
-    def on_ClassDef(self, node: ast.ClassDef, context: Context) -> None:
+    def _on_ClassDef(self, node: ast.ClassDef, context: Context) -> None:
         for part in [*node.decorator_list, *node.bases, *(keyword.value for keyword in node.keywords)]:
             self.visit(part, node, context)
         scope = self.nested(node, context)
@@ -135,7 +134,7 @@ class Walk:
         self.bound(context.scope, node.name, Binding(BindingKind.OTHER, None, node, context, (node.lineno, node.col_offset)))
         return scope
 
-    def on_Assign(self, node: ast.Assign, context: Context) -> None:
+    def _on_Assign(self, node: ast.Assign, context: Context) -> None:
         self.visit(node.value, node, context)
         for target in node.targets:
             self.bind(target, node.value, node, context, BindingKind.ASSIGNED)
@@ -144,30 +143,30 @@ class Walk:
             if isinstance(target, ast.Attribute) and target.attr == "grad":
                 context.scope.actions.append((node, context))
 
-    def on_AnnAssign(self, node: ast.AnnAssign, context: Context) -> None:
+    def _on_AnnAssign(self, node: ast.AnnAssign, context: Context) -> None:
         if node.value is not None:
             self.visit(node.value, node, context)
             self.bind(node.target, node.value, node, context, BindingKind.ASSIGNED)
 
-    def on_AugAssign(self, node: ast.AugAssign, context: Context) -> None:
+    def _on_AugAssign(self, node: ast.AugAssign, context: Context) -> None:
         self.visit(node.value, node, context)
         self.bind(node.target, None, node, context, BindingKind.OTHER)
 
-    def on_Return(self, node: ast.Return, context: Context) -> None:
+    def _on_Return(self, node: ast.Return, context: Context) -> None:
         if node.value is not None:
             self.visit(node.value, node, context)
             context.scope.returns.append((node.value, context))
 
-    def on_Global(self, node: ast.Global | ast.Nonlocal, context: Context) -> None:
+    def _on_Global(self, node: ast.Global | ast.Nonlocal, context: Context) -> None:
         context.scope.outer_names.update(node.names)
 
-    on_Nonlocal = on_Global
+    _on_Nonlocal = _on_Global
 
-    def on_Import(self, node: ast.Import, context: Context) -> None:
+    def _on_Import(self, node: ast.Import, context: Context) -> None:
         for alias in node.names:
             self.imports[alias.asname or alias.name.partition(".")[0]] = alias.name if alias.asname else alias.name.partition(".")[0]
 
-    def on_ImportFrom(self, node: ast.ImportFrom, context: Context) -> None:
+    def _on_ImportFrom(self, node: ast.ImportFrom, context: Context) -> None:
         module = "." * node.level + (node.module or "")
         for alias in node.names:
             if alias.name == "*":

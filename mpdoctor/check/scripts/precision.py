@@ -1,0 +1,199 @@
+"""Where a script trains in 16 bits: autocast, weights cast to 16 bits, settings of a framework."""
+
+from __future__ import annotations
+
+import ast
+import re
+from dataclasses import dataclass
+
+from mpdoctor.check.scripts import autocast
+from mpdoctor.check.scripts.dtypes import cast, dtypes
+from mpdoctor.check.scripts.model import Script
+from mpdoctor.check.scripts.scopes import Context, Scope
+
+_MODEL_NAME = re.compile(r"(?:^|_)(?:model|net|network|module|encoder|decoder|backbone|unet|vae|generator|discriminator|transformer|critic|actor|policy)s?(?:$|_)")
+_SETTINGS: dict[str, dict[object, str]] = {
+    "fp16": {True: "fp16"},
+    "bf16": {True: "bf16"},
+    "mixed_precision": {"fp16": "fp16", "bf16": "bf16"},
+    "precision": {16: "fp16", "16": "fp16", "16-mixed": "fp16", "16-true": "fp16", "bf16": "bf16", "bf16-mixed": "bf16", "bf16-true": "bf16"},
+}
+"""Keyword arguments of trainers (transformers, accelerate, Lightning, Fabric) that choose a format."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WeightCast:
+    """A cast of a whole module's weights. `module` is how the module is written, `dtypes` the formats that it may get."""
+
+    node: ast.Call
+    context: Context
+    module: str
+    dtypes: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Seen:
+    """A place where the script shows that it uses a format."""
+
+    node: ast.expr
+    text: str
+
+
+def weight_casts(script: Script) -> list[WeightCast]:
+    """All casts of modules, in the order of the file; a module is known by its class, its use in `.parameters()`, or its name."""
+    question = ("weight casts", script.source.tree)
+    if question not in script.answers:
+        script.answers[question] = sorted(_weight_casts(script), key=lambda found: (found.node.lineno, found.node.col_offset))
+    answer: list[WeightCast] = script.answers[question]
+    return answer
+
+
+def _weight_casts(script: Script) -> list[WeightCast]:
+    found = []
+    for call, context in script.named("half", "bfloat16", "float", "double", "to", "type"):
+        if not isinstance(call.func, ast.Attribute):
+            continue
+        formats = cast(script, call, context)
+        if formats and (module := module_of(script, call, context)):
+            found.append(WeightCast(node=call, context=context, module=module, dtypes=formats))
+    for call, context in script.named("from_pretrained", "from_config"):
+        keyword = next((k.value for k in call.keywords if k.arg in ("torch_dtype", "dtype")), None)
+        formats = dtypes(script, keyword, context)
+        name = _assigned_to(script, call)
+        if formats and name and not _is_pipeline(script, call):
+            found.append(WeightCast(node=call, context=context, module=name, dtypes=formats))
+    return found
+
+
+def _is_pipeline(script: Script, call: ast.Call) -> bool:
+    """Whether it loads a diffusers pipeline or a tokenizer, whose weights nobody trains as a whole."""
+    owner = call.func.value if isinstance(call.func, ast.Attribute) else call.func
+    return script.key(owner).endswith(("Pipeline", "Tokenizer", "Processor", "Config"))
+
+
+def module_of(script: Script, call: ast.Call, context: Context) -> str | None:
+    """How the module is written that a method call such as `Net().to(device).half()` works on; None for a tensor.
+
+    A module that is made in the same expression is known by the name that it is assigned to.
+    """
+    receiver: ast.expr = call
+    while isinstance(receiver, ast.Call) and isinstance(receiver.func, ast.Attribute) and script.qualname(receiver.func) is None:
+        receiver = receiver.func.value
+        if isinstance(receiver, (ast.Name, ast.Attribute)) and script.qualname(receiver) is None:
+            return script.key(receiver) if is_module(script, receiver, context) else None
+    return _assigned_to(script, call) if isinstance(receiver, ast.Call) and _constructs(script, receiver) else None
+
+
+def is_module(script: Script, node: ast.expr, context: Context) -> bool:
+    """Whether an object is a module: by the class that made it, by `.parameters()` being asked of it, or by its name."""
+    if any(isinstance(value, ast.Call) and _constructs(script, _base(script, value)) for value, _ in script.values(node, context)):
+        return True
+    key = script.key(node)
+    if key in _owners(script):
+        return True
+    last = key.rpartition(".")[2].lower()
+    return bool(_MODEL_NAME.search(last)) and not last.endswith(("input", "inputs", "output", "outputs", "out", "pred", "loss", "dtype"))
+
+
+def _base(script: Script, value: ast.Call) -> ast.expr:
+    receiver: ast.expr = value
+    while isinstance(receiver, ast.Call) and isinstance(receiver.func, ast.Attribute) and script.qualname(receiver.func) is None:
+        receiver = receiver.func.value
+    return receiver
+
+
+def _owners(script: Script) -> set[str]:
+    """Everything of which `.parameters()`, `.train()` or `.state_dict()` is asked without being an optimizer."""
+    question = ("module owners", script.source.tree)
+    if question not in script.answers:
+        calls = script.named("parameters", "named_parameters")
+        script.answers[question] = {script.key(call.func.value) for call, _ in calls if isinstance(call.func, ast.Attribute)}
+    answer: set[str] = script.answers[question]
+    return answer
+
+
+def _constructs(script: Script, node: ast.expr) -> bool:
+    """Whether a call makes a module: one of torch.nn's classes, or a module class of the script."""
+    if not isinstance(node, ast.Call):
+        return False
+    name = script.qualname(node.func)
+    last = (name or "").rpartition(".")[2]
+    if name and name.startswith("torch.nn.") and not name.startswith("torch.nn.functional.") and last[:1].isupper():
+        return last != "Parameter"
+    if isinstance(node.func, ast.Name):
+        return any(scope.name.rpartition(".")[2] == node.func.id and script.is_module(scope) for scope in script.scopes if isinstance(scope.node, ast.ClassDef))
+    return False
+
+
+def _assigned_to(script: Script, node: ast.expr) -> str | None:
+    statement = script.statement(node)
+    if isinstance(statement, ast.Assign) and len(statement.targets) == 1 and isinstance(statement.targets[0], (ast.Name, ast.Attribute)):
+        return script.key(statement.targets[0])
+    return None
+
+
+def settings(script: Script) -> list[tuple[str, Seen]]:
+    """Formats that keyword arguments of trainers choose, e.g. `TrainingArguments(fp16=True)`."""
+    question = ("precision settings", script.source.tree)
+    if question not in script.answers:
+        found = []
+        for calls in script.calls.values():
+            for call in calls:
+                for keyword in call.keywords:
+                    table = _SETTINGS.get(keyword.arg or "")
+                    if table and isinstance(keyword.value, ast.Constant) and keyword.value.value in table:
+                        text = f"{keyword.arg}={keyword.value.value!r}"
+                        found.append((table[keyword.value.value], Seen(node=call, text=text)))
+        script.answers[question] = found
+    answer: list[tuple[str, Seen]] = script.answers[question]
+    return answer
+
+
+def pure(script: Script, dtype: str) -> Seen | None:
+    """A cast of a module's weights to this format that no later cast of the same module undoes."""
+    last: dict[str, WeightCast] = {}
+    for found in weight_casts(script):
+        last[found.module] = found
+    seen = next((found for found in last.values() if found.dtypes == {dtype}), None)
+    return Seen(node=seen.node, text=f"the weights of {seen.module} become {dtype}") if seen else None
+
+
+def mixed(script: Script, dtype: str) -> Seen | None:
+    """An autocast with this format, or a trainer's setting that asks for one."""
+    for made, _ in autocast.every_autocast(script):
+        if made.only(dtype):
+            return Seen(node=made.node, text=f"autocast in {dtype}")
+    return next((seen for name, seen in settings(script) if name == dtype), None)
+
+
+def visible(script: Script, dtype: str) -> Seen | None:
+    """Any sign that the script trains in this format."""
+    return pure(script, dtype) or mixed(script, dtype)
+
+
+def at(script: Script, context: Context, dtype: str) -> Seen | None:
+    """A sign that code at this place runs in this format: weights of that format, an autocast around it, or around calls of its module.
+
+    None inside `autocast(enabled=False)` and where nothing shows it.
+    """
+    opened = list(autocast.open_autocasts(script, context))
+    if opened:
+        made = opened[-1]
+        return Seen(node=made.node, text=f"autocast in {dtype}") if made.only(dtype) else None
+    if script.enclosing_module(context.scope) is not None:
+        return visible(script, dtype)
+    caller = _called_under(script, context.scope, dtype, ())
+    return caller or pure(script, dtype)
+
+
+def _called_under(script: Script, scope: Scope, dtype: str, stack: tuple[Scope, ...]) -> Seen | None:
+    """An autocast that is open where one of the script's own calls runs a function."""
+    if scope in stack or len(stack) > 3:
+        return None
+    for _, context in script.call_sites(scope):
+        made = autocast.innermost(script, context)
+        if made is not None and made.only(dtype):
+            return Seen(node=made.node, text=f"autocast in {dtype}")
+        if found := _called_under(script, context.scope, dtype, (*stack, scope)):
+            return found
+    return None

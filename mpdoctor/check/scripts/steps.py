@@ -1,0 +1,204 @@
+"""The steps of a training loop in the order in which they run, calls of the script's own functions followed."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+from mpdoctor.check.scripts import autocast
+from mpdoctor.check.scripts.guards import exclusive
+from mpdoctor.check.scripts.model import Script
+from mpdoctor.check.scripts.objects import Role, role
+from mpdoctor.check.scripts.scopes import Context, Scope
+
+MAX_CALL_DEPTH = 4
+"""How many calls of the script's own functions are followed from the outermost one."""
+MAX_STEPS = 2000
+"""Where following calls stops: real loops have under 50 steps."""
+
+
+class Do(StrEnum):
+    """What a step does."""
+
+    BACKWARD = "backward"
+    SCALED_BACKWARD = "scaled-backward"
+    """`subject` is the scaler."""
+    FRAMEWORK_BACKWARD = "framework-backward"
+    """accelerate, Fabric, DeepSpeed, apex: whether the loss is scaled is not visible. `subject` is the framework's object."""
+    UNSCALE = "unscale"
+    CLIP = "clip"
+    OPTIMIZER_STEP = "optimizer-step"
+    SCALER_STEP = "scaler-step"
+    """`subject` is the scaler, `other` the optimizer."""
+    SCALER_UPDATE = "scaler-update"
+    ZERO_GRAD = "zero-grad"
+    SCHEDULER_STEP = "scheduler-step"
+    AUTOCAST_ENTER = "autocast-enter"
+    """By `__enter__` or an exit stack, not by a `with` block."""
+    AUTOCAST_EXIT = "autocast-exit"
+    CLEAR_CACHE = "clear-cache"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Step:
+    """One step. `subject` and `other` are written as in the function where the sequence starts."""
+
+    do: Do
+    node: ast.Call | ast.Assign
+    context: Context
+    subject: str = ""
+    other: str | None = None
+    depth: int = 0
+    """How many calls lie between the sequence's function and the step."""
+
+    def meets(self, other: Step) -> bool:
+        """Whether both can run in one pass: no test sends one of them the other way."""
+        return not exclusive(self.context, other.context)
+
+
+Sequence = tuple[Step, ...]
+_CLIPS = ("clip_grad_norm_", "clip_grad_value_", "clip_grad_norm", "clip_grad_value", "dispatch_clip_grad")
+
+
+def sequences(script: Script) -> list[Sequence]:
+    """One sequence for the module and for each function that the script does not call itself, if anything happens there."""
+    question = ("sequences", script.source.tree)
+    if question not in script.answers:
+        reached: set[Scope] = set()
+        found: list[Sequence] = []
+        callables = [scope for scope in script.scopes if scope.function is not None]
+        roots = [script.module, *(scope for scope in callables if not script.call_sites(scope))]
+        for scope in roots:
+            found.append(tuple(_follow(script, scope, {}, (), reached)))
+        for scope in callables:  # functions that only call each other
+            if scope not in reached and scope not in roots:
+                found.append(tuple(_follow(script, scope, {}, (), reached)))
+        script.answers[question] = [sequence for sequence in found if sequence]
+    answer: list[Sequence] = script.answers[question]
+    return answer
+
+
+def _follow(script: Script, scope: Scope, names: dict[str, str], stack: tuple[Scope, ...], reached: set[Scope]) -> Iterator[Step]:
+    reached.add(scope)
+    count = 0
+    for action, context in scope.actions:
+        callee = script.callee(action, context) if isinstance(action, ast.Call) else None
+        if callee is None and isinstance(action, ast.Call):
+            callee = _closure(script, action, context)
+        if callee is not None and callee not in stack and len(stack) < MAX_CALL_DEPTH:
+            passed = {name: _renamed(script.key(value), names) for name, value in script.passed(callee, action).items()} if isinstance(action, ast.Call) else {}
+            steps = (
+                replace(step, context=step.context.inside(context), depth=step.depth + 1)
+                for step in _follow(script, callee, passed, (*stack, scope), reached)
+            )
+        else:
+            found = _step(script, action, context)
+            steps = iter(()) if found is None else iter((_rename(found, names),))  # type: ignore[assignment]
+        for step in steps:
+            count += 1
+            if count > MAX_STEPS:
+                return
+            yield step
+
+
+def _closure(script: Script, call: ast.Call, context: Context) -> Scope | None:
+    """The function that `optimizer.step(closure)` runs."""
+    match call:
+        case ast.Call(func=ast.Attribute(attr="step"), args=[ast.Name(id=name), *_]):
+            scope: Scope | None = context.scope
+            while scope is not None:
+                if name in scope.functions:
+                    return scope.functions[name]
+                scope = scope.parent
+    return None
+
+
+def _renamed(key: str, names: dict[str, str]) -> str:
+    head, dot, rest = key.partition(".")
+    return names.get(key) or (names[head] + dot + rest if head in names else key)
+
+
+def _rename(step: Step, names: dict[str, str]) -> Step:
+    return replace(step, subject=_renamed(step.subject, names), other=None if step.other is None else _renamed(step.other, names)) if names else step
+
+
+def _step(script: Script, action: ast.Call | ast.Assign, context: Context) -> Step | None:
+    """What a call does for the training loop, if anything."""
+    if isinstance(action, ast.Assign):
+        cleared = isinstance(action.value, ast.Constant) and action.value.value is None
+        return Step(Do.ZERO_GRAD, action, context, script.key(action.targets[0])) if cleared else None
+    function = action.func
+    owner = function.value if isinstance(function, ast.Attribute) else None
+    name = function.attr if isinstance(function, ast.Attribute) else script.key(function) if isinstance(function, ast.Name) else ""
+    if owner is None:
+        name = (script.qualname(function) or name).rpartition(".")[2]
+    first = action.args[0] if action.args else None
+    match name:
+        case "backward" | "manual_backward":
+            return _backward(script, action, owner, context)
+        case "unscale_" | "unscale_gradients":
+            return Step(Do.UNSCALE, action, context, script.key(owner) if owner else "", script.key(first) if first else None)
+        case "zero_grad" if owner is not None:
+            return Step(Do.ZERO_GRAD, action, context, script.key(owner))
+        case "update" if owner is not None and role(script, owner, context) is Role.SCALER:
+            return Step(Do.SCALER_UPDATE, action, context, script.key(owner))
+        case "step" if owner is not None:
+            return _optimizer_or_scheduler(script, action, owner, first, context)
+        case "clear_autocast_cache":
+            return Step(Do.CLEAR_CACHE, action, context)
+        case "__enter__" | "__exit__" | "enter_context":
+            return _entered(script, action, name, owner, first, context)
+    if name in _CLIPS:
+        framework = owner is not None and role(script, owner, context) is Role.FRAMEWORK
+        return None if framework else Step(Do.CLIP, action, context)
+    if name in ("clamp_", "clip_") and owner is not None and ".grad" in script.key(owner):
+        return Step(Do.CLIP, action, context)
+    return None
+
+
+def _backward(script: Script, call: ast.Call, owner: ast.expr | None, context: Context) -> Step | None:
+    if owner is None:
+        return None
+    loss = owner
+    if script.qualname(owner) == "torch.autograd":
+        if not call.args:
+            return None
+        loss = call.args[0]
+    elif call.args and (role(script, owner, context) is Role.FRAMEWORK or (isinstance(call.func, ast.Attribute) and call.func.attr == "manual_backward")):
+        return Step(Do.FRAMEWORK_BACKWARD, call, context, script.key(owner))
+    value, there = loss, context
+    for _ in range(2):
+        if isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute):
+            if value.func.attr == "scale" and role(script, value.func.value, there) is Role.SCALER:
+                merged = replace(context, guards=context.guards + tuple(g for g in there.guards if g not in context.guards))
+                return Step(Do.SCALED_BACKWARD, call, merged, script.key(value.func.value))
+            if value.func.attr == "scale_loss":  # apex
+                return Step(Do.FRAMEWORK_BACKWARD, call, context, "amp")
+        value, there = script.resolve(value, there)
+    if isinstance(owner, ast.Name):
+        _, found = script.bindings(owner, context)
+        entered = [b.value for b in found if isinstance(b.value, ast.Call) and isinstance(b.value.func, ast.Attribute)]
+        if any(isinstance(call.func, ast.Attribute) and call.func.attr == "scale_loss" for call in entered):
+            return Step(Do.FRAMEWORK_BACKWARD, call, context, "amp")
+    return Step(Do.BACKWARD, call, context, script.key(loss))
+
+
+def _optimizer_or_scheduler(script: Script, call: ast.Call, owner: ast.expr, first: ast.expr | None, context: Context) -> Step | None:
+    match role(script, owner, context):
+        case Role.SCALER if first is not None:
+            return Step(Do.SCALER_STEP, call, context, script.key(owner), script.key(first))
+        case Role.OPTIMIZER:
+            return Step(Do.OPTIMIZER_STEP, call, context, script.key(owner))
+        case Role.SCHEDULER:
+            return Step(Do.SCHEDULER_STEP, call, context, script.key(owner))
+    return None
+
+
+def _entered(script: Script, call: ast.Call, name: str, owner: ast.expr | None, first: ast.expr | None, context: Context) -> Step | None:
+    manager = first if name == "enter_context" else owner
+    made = autocast.read(script, manager, context) if manager is not None else None
+    if made is None or manager is None:
+        return None
+    return Step(Do.AUTOCAST_EXIT if name == "__exit__" else Do.AUTOCAST_ENTER, call, context, script.key(manager))
