@@ -40,12 +40,12 @@ class Layout:
 
     @property
     def signed(self) -> str:
-        """numpy's type string of the signed integers of this size."""
+        """Type string of numpy for the signed integers of this size."""
         return f"<i{self.bits // 8}"
 
     @property
     def unsigned(self) -> str:
-        """numpy's type string of the unsigned integers of this size."""
+        """Type string of numpy for the unsigned integers of this size."""
         return f"<u{self.bits // 8}"
 
     def value(self, magnitude: int) -> float:

@@ -116,14 +116,14 @@ def inside(folder: Path, name: str) -> Path:
     every file as such a link.
     """
     path = folder / name
-    if "\0" in name or os.path.isabs(name) or ".." in Path(name).parts:
+    if "\0" in name or Path(name).is_absolute() or ".." in Path(name).parts:
         raise Refused(ProblemKind.ESCAPES, folder / Path(name).name.replace("\0", ""), f"the name {name!r} points out of the checkpoint's folder")
     try:
         real, root = path.resolve(), _store_root(folder.resolve())
     except (OSError, RuntimeError) as error:
         raise Refused(ProblemKind.UNREADABLE, path, f"cannot be resolved ({_reason(error)})") from None
     if not real.is_relative_to(root):
-        raise Refused(ProblemKind.ESCAPES, path, "a link that leads out of the checkpoint's folder; pass the folder that it points to, or copy the file")
+        raise Refused(ProblemKind.ESCAPES, path, "a link that leads out of the checkpoint's folder; copy the file, or pass the folder that holds it")
     return path
 
 

@@ -74,10 +74,23 @@ class Folder:
     def checkpoint(self, name: str) -> Checkpoint:
         """The whole folder as a checkpoint."""
         return Checkpoint(
-            path=self.path, format=name, tensors=self._unique(), files=tuple(dict.fromkeys(self.files)), config=self.config, training_args=self.training_args,
-            trainer_state=self.trainer_state, param_groups=self.param_groups, scheduler=self.scheduler, scaler=self.scaler,
-            adapter_config=self.adapter_config, rng=self.rng, step=self.step, parts=self.parts, extra=self.extra, problems=tuple(self.problems),
-        )  # fmt: skip
+            path=self.path,
+            format=name,
+            tensors=self._unique(),
+            files=tuple(dict.fromkeys(self.files)),
+            config=self.config,
+            training_args=self.training_args,
+            trainer_state=self.trainer_state,
+            param_groups=self.param_groups,
+            scheduler=self.scheduler,
+            scaler=self.scaler,
+            adapter_config=self.adapter_config,
+            rng=self.rng,
+            step=self.step,
+            parts=self.parts,
+            extra=self.extra,
+            problems=tuple(self.problems),
+        )
 
     def _unique(self) -> tuple[TensorEntry, ...]:
         """All tensors; a weight that two files hold is a problem, and the first one counts."""

@@ -17,7 +17,15 @@ Locate = Callable[[StoredTensor], tuple[int, bytes | None]]
 
 SETTINGS_KEYS = ("hyper_parameters", "args", "training_args", "hparams", "cfg", "config", "hyper_params", "options")
 _STEP_KEYS = ("global_step", "step", "iteration", "iter", "global_steps", "num_updates", "steps", "n_iter")
-_SCHEDULER_KEYS = ("lr_scheduler", "scheduler", "lr_schedulers", "schedulers", "scheduler_state_dict", "lr_scheduler_state_dict", "opt_param_scheduler")
+_SCHEDULER_KEYS = (
+    "lr_scheduler",
+    "scheduler",
+    "lr_schedulers",
+    "schedulers",
+    "scheduler_state_dict",
+    "lr_scheduler_state_dict",
+    "opt_param_scheduler",
+)
 _SCALER_KEYS = ("scaler", "grad_scaler", "scaler_state_dict", "amp", "amp_scaler", "loss_scaler")
 _OPTIMIZER_KEYS = ("optimizer", "optimizer_state_dict", "optimizer_states", "optimizers", "optim", "opt", "optimizer_state")
 _WRAPPERS = ("state_dict", "model", "model_state_dict", "module", "model_state", "net", "network")
@@ -68,7 +76,9 @@ def contents_of(value: Any, path: Path, locate: Locate, number: Callable[[Tensor
     return found
 
 
-def _entry(parts: tuple[str, ...], tensor: StoredTensor | UnreadTensor, path: Path, locate: Locate, default: Role, problems: list[Problem]) -> TensorEntry | None:
+def _entry(
+    parts: tuple[str, ...], tensor: StoredTensor | UnreadTensor, path: Path, locate: Locate, default: Role, problems: list[Problem]
+) -> TensorEntry | None:
     name = ".".join(parts)
     if isinstance(tensor, UnreadTensor):
         problems.append(Problem(kind=ProblemKind.NOT_JUDGED, file=path, text=f"{name!r}: {tensor.why}", tensor=name))
@@ -80,7 +90,11 @@ def _entry(parts: tuple[str, ...], tensor: StoredTensor | UnreadTensor, path: Pa
         kind = ProblemKind.TRUNCATED if truncated else ProblemKind.MALFORMED
         problems.append(Problem(kind=kind, file=path, text=f"{name!r}: {error}", tensor=name))
         return None
-    role = Role.RNG if tensor.dtype == "uint8" and len(parts) <= 1 and default is Role.WEIGHT and name in ("cpu", "cuda") else role_of(_role_path(parts), default)
+    role = (
+        Role.RNG
+        if tensor.dtype == "uint8" and len(parts) <= 1 and default is Role.WEIGHT and name in ("cpu", "cuda")
+        else role_of(_role_path(parts), default)
+    )
     parameter = _parameter(parts, role)
     stripped = _strip_wrapper(parts) if role in (Role.WEIGHT, Role.ADAPTER) else parts
     return TensorEntry(
@@ -172,7 +186,9 @@ def _nested(value: dict[Any, Any], found: Contents, to_plain: Callable[[Any], An
 
 
 def _groups(groups: Any) -> tuple[dict[str, Any], ...]:
-    return tuple({**group, "params": len(group.get("params") or ())} for group in groups if isinstance(group, dict)) if isinstance(groups, list) else ()
+    return (
+        tuple({**group, "params": len(group.get("params") or ())} for group in groups if isinstance(group, dict)) if isinstance(groups, list) else ()
+    )
 
 
 def _is_small(value: Any) -> bool:

@@ -5,18 +5,30 @@ from __future__ import annotations
 from mpdoctor.replay.checkpoints.checkpoint import Role
 
 _STATE_OF_OPTIMIZER = {
-    "exp_avg": Role.FIRST_MOMENT, "exp_avg_sq": Role.SECOND_MOMENT, "max_exp_avg_sq": Role.SECOND_MOMENT, "exp_inf": Role.SECOND_MOMENT,
-    "exp_avg_sq_row": Role.SECOND_MOMENT, "exp_avg_sq_col": Role.SECOND_MOMENT, "square_avg": Role.SECOND_MOMENT, "sum": Role.SECOND_MOMENT,
-    "momentum_buffer": Role.MOMENTUM, "step": Role.STEP, "master_param": Role.MASTER,
-}  # fmt: skip
+    "exp_avg": Role.FIRST_MOMENT,
+    "exp_avg_sq": Role.SECOND_MOMENT,
+    "max_exp_avg_sq": Role.SECOND_MOMENT,
+    "exp_inf": Role.SECOND_MOMENT,
+    "exp_avg_sq_row": Role.SECOND_MOMENT,
+    "exp_avg_sq_col": Role.SECOND_MOMENT,
+    "square_avg": Role.SECOND_MOMENT,
+    "sum": Role.SECOND_MOMENT,
+    "momentum_buffer": Role.MOMENTUM,
+    "step": Role.STEP,
+    "master_param": Role.MASTER,
+}
 """Last part of the path, inside an optimizer's state."""
 
-_OPTIMIZER = frozenset({"optimizer", "optimizers", "optimizer_states", "optimizer_state_dict", "optimizer_state", "optim", "opt", "base_optimizer_state"})
+_OPTIMIZER = frozenset(
+    {"optimizer", "optimizers", "optimizer_states", "optimizer_state_dict", "optimizer_state", "optim", "opt", "base_optimizer_state"}
+)
 _MASTER = frozenset(
     {"fp32_flat_groups", "single_partition_of_fp32_groups", "fp32_groups_flat_partition", "fp32_from_fp16_params", "fp32_params", "master_params"}
 )
 _SCALER = frozenset({"scaler", "grad_scaler", "amp", "amp_scaler", "loss_scaler", "scaler_state_dict"})
-_RNG = frozenset({"rng_state", "rng_states", "cpu_rng_state", "cuda_rng_state", "random_rng_state", "torch_rng_state", "np_rng_state", "rng_tracker_states"})
+_RNG = frozenset(
+    {"rng_state", "rng_states", "cpu_rng_state", "cuda_rng_state", "random_rng_state", "torch_rng_state", "np_rng_state", "rng_tracker_states"}
+)
 _EMA = frozenset({"ema", "ema_state_dict", "ema_model", "model_ema", "shadow_params", "averaged_params", "state_dict_ema", "ema_weights"})
 _ADAPTER_MARKS = ("lora_", "lokr_", "hada_", "ia3_", "oft_", "vera_", "dora_", "prompt_embeddings", "modules_to_save")
 

@@ -47,13 +47,17 @@ def _sharded(folder: Folder, index_name: str) -> None:
     weight_map = index.get("weight_map") if index else None
     if not isinstance(weight_map, dict) or not all(isinstance(v, str) for v in weight_map.values()):
         if index is not None:
-            folder.problems.append(Problem(kind=ProblemKind.MALFORMED, file=folder.path / index_name, text="the index has no weight_map of file names"))
+            folder.problems.append(
+                Problem(kind=ProblemKind.MALFORMED, file=folder.path / index_name, text="the index has no weight_map of file names")
+            )
         _unindexed(folder)
         return
     for name in sorted(set(weight_map.values())):
         _shard(folder, name, {tensor for tensor, file in weight_map.items() if file == name})
     _check_sum(folder, index, index_name)
-    unlisted = sorted(name for name in folder.names if _SHARD.search(name) and name.endswith(index_name.split(".")[1]) and name not in set(weight_map.values()))
+    unlisted = sorted(
+        name for name in folder.names if _SHARD.search(name) and name.endswith(index_name.split(".")[1]) and name not in set(weight_map.values())
+    )
     for name in unlisted:
         text = f"{index_name} does not list this shard, so no loader reads it"
         folder.problems.append(Problem(kind=ProblemKind.DISAGREES, file=folder.path / name, text=text))

@@ -28,8 +28,8 @@ def read(path: Path) -> Checkpoint:
     folder.adapter_config = folder.json("adapter_config.json")
     folder.trainer_state = folder.json("trainer_state.json")
     add_weights(folder)
-    for name in sorted(n for n in folder.names if _FOLDERS.match(n)):
-        folder.part(name)
+    for inner in sorted(n for n in folder.names if _FOLDERS.match(n)):
+        folder.part(inner)
     for name in (
         first_of(("pytorch_model_fsdp.bin",), folder.names),
         first_of(("optimizer.pt", "optimizer.bin"), folder.names),

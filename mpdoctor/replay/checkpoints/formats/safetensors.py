@@ -14,10 +14,26 @@ from mpdoctor.replay.checkpoints.format import Format, Seen
 from mpdoctor.replay.checkpoints.roles import role_of
 
 _DTYPES = {
-    "F64": "float64", "F32": "float32", "F16": "float16", "BF16": "bfloat16", "C64": "complex64",
-    "F8_E4M3": "float8_e4m3fn", "F8_E5M2": "float8_e5m2", "F8_E4M3FNUZ": "float8_e4m3fnuz", "F8_E5M2FNUZ": "float8_e5m2fnuz", "F8_E8M0": "float8_e8m0fnu",
-    "I64": "int64", "I32": "int32", "I16": "int16", "I8": "int8", "U64": "uint64", "U32": "uint32", "U16": "uint16", "U8": "uint8", "BOOL": "bool",
-}  # fmt: skip
+    "F64": "float64",
+    "F32": "float32",
+    "F16": "float16",
+    "BF16": "bfloat16",
+    "C64": "complex64",
+    "F8_E4M3": "float8_e4m3fn",
+    "F8_E5M2": "float8_e5m2",
+    "F8_E4M3FNUZ": "float8_e4m3fnuz",
+    "F8_E5M2FNUZ": "float8_e5m2fnuz",
+    "F8_E8M0": "float8_e8m0fnu",
+    "I64": "int64",
+    "I32": "int32",
+    "I16": "int16",
+    "I8": "int8",
+    "U64": "uint64",
+    "U32": "uint32",
+    "U16": "uint16",
+    "U8": "uint8",
+    "BOOL": "bool",
+}
 _SUB_BYTE_DTYPES = frozenset({"F4", "F6_E2M3", "F6_E3M2"})
 _HEADER_LIMIT = 100_000_000
 """The format's own limit for the header, in bytes."""
@@ -54,7 +70,9 @@ def read(path: Path) -> Checkpoint:
     _overlaps(tensors, path, problems)
     _unclaimed(tensors, path, start, total, problems)
     plain = {str(k): str(v)[:1000] for k, v in metadata.items()} if isinstance(metadata, dict) else {}
-    return Checkpoint(path=path, format="safetensors", tensors=tuple(tensors), files=(path,), extra={"metadata": plain} if plain else {}, problems=tuple(problems))
+    return Checkpoint(
+        path=path, format="safetensors", tensors=tuple(tensors), files=(path,), extra={"metadata": plain} if plain else {}, problems=tuple(problems)
+    )
 
 
 def _header(data: bytes, path: Path, problems: list[Problem]) -> dict[str, Any]:
@@ -97,7 +115,9 @@ def _tensor(name: str, entry: Any, path: Path, start: int, total: int, problems:
         refuse(kind, f"dtype {str(raw)[:40]!r} is one that mpdoctor cannot read")
         return None
     if prod(shape) * ITEM_BYTES[dtype] != end - begin:
-        refuse(ProblemKind.MALFORMED, f"{end - begin:,} bytes announced for {list(shape)} of {dtype}, which takes {prod(shape) * ITEM_BYTES[dtype]:,}")
+        refuse(
+            ProblemKind.MALFORMED, f"{end - begin:,} bytes announced for {list(shape)} of {dtype}, which takes {prod(shape) * ITEM_BYTES[dtype]:,}"
+        )
         return None
     if start + end > total:
         refuse(ProblemKind.TRUNCATED, f"its bytes end at {start + end:,}, and the file has {total:,}")

@@ -13,7 +13,7 @@ from mpdoctor.replay.checkpoints.format import Format, Seen
 from mpdoctor.replay.checkpoints.formats.torch_zip import PICKLE_LIMIT, as_checkpoint, within
 from mpdoctor.replay.checkpoints.nested import contents_of, import_problems
 from mpdoctor.replay.checkpoints.numbers import number_at
-from mpdoctor.replay.checkpoints.pickles import PickleFault, Pickled, read_pickle
+from mpdoctor.replay.checkpoints.pickles import Pickled, PickleFault, read_pickle
 from mpdoctor.replay.checkpoints.pickles.records import Global
 from mpdoctor.replay.checkpoints.pickles.tensors import StoredTensor, walk_tensors
 
@@ -22,7 +22,7 @@ MAGIC = pickle.dumps(0x1950A86A20F9469CFC6C, protocol=2)
 
 
 def recognise(seen: Seen) -> int:
-    """torch's magic number, pickled."""
+    """The magic number of torch, pickled."""
     return 80 if seen.head.startswith(MAGIC) else 0
 
 
@@ -42,7 +42,7 @@ def read(path: Path) -> Checkpoint:
             (count,) = struct.unpack("<q", head)
             size = widths.get(key, 0)
             places[key] = (end + 8, size)
-            if count < 0 or size == 0 and count:
+            if count < 0 or (size == 0 and count):
                 problems.append(Problem(kind=ProblemKind.MALFORMED, file=path, text=f"storage {key!r} claims {count} elements"))
                 break
             end += 8 + size

@@ -13,7 +13,7 @@ from mpdoctor.replay.checkpoints.files import Refused, open_regular, read_at, si
 from mpdoctor.replay.checkpoints.format import Format, Seen
 from mpdoctor.replay.checkpoints.nested import Contents, contents_of, import_problems
 from mpdoctor.replay.checkpoints.numbers import number_at
-from mpdoctor.replay.checkpoints.pickles import PickleFault, Pickled, read_pickle
+from mpdoctor.replay.checkpoints.pickles import Pickled, PickleFault, read_pickle
 from mpdoctor.replay.checkpoints.pickles.tensors import StoredTensor, walk_tensors
 
 PICKLE_LIMIT = 256 << 20
@@ -49,15 +49,27 @@ def read(path: Path) -> Checkpoint:
 def as_checkpoint(path: Path, name: str, found: Contents, problems: list[Problem]) -> Checkpoint:
     """The checkpoint of one pickled file."""
     return Checkpoint(
-        path=path, format=name, tensors=tuple(found.tensors), files=(path,), training_args=found.training_args, param_groups=found.param_groups,
-        scheduler=found.scheduler, scaler=found.scaler, rng=found.rng, step=found.step, extra={"keys": found.keys, **found.extra}, problems=tuple(problems),
-    )  # fmt: skip
+        path=path,
+        format=name,
+        tensors=tuple(found.tensors),
+        files=(path,),
+        training_args=found.training_args,
+        param_groups=found.param_groups,
+        scheduler=found.scheduler,
+        scaler=found.scaler,
+        rng=found.rng,
+        step=found.step,
+        extra={"keys": found.keys, **found.extra},
+        problems=tuple(problems),
+    )
 
 
 def _pickle(file: BinaryIO, path: Path, records: dict[str, ZipRecord]) -> Pickled:
     record = records.get("data.pkl")
     if record is None:
-        what = "a TorchScript archive: it holds code, not a training state" if "constants.pkl" in records else "a zip archive, but not one of torch.save"
+        what = (
+            "a TorchScript archive: it holds code, not a training state" if "constants.pkl" in records else "a zip archive, but not one of torch.save"
+        )
         raise Refused(ProblemKind.MALFORMED, path, what)
     try:
         return read_pickle(read_record(file, path, record, PICKLE_LIMIT))

@@ -68,7 +68,7 @@ def _size(args: tuple[Any, ...], _: Charge) -> Any:
 
 
 def dtype_code(value: Any) -> str | None:
-    """numpy's type string (`<f8`) of a pickled `numpy.dtype`."""
+    """The type string (`<f8`) of a pickled `numpy.dtype`."""
     if not isinstance(value, Record) or not value.name.endswith("numpy.dtype") or not value.args or not isinstance(value.args[0], str):
         return None
     order = value.state[1] if isinstance(value.state, tuple) and len(value.state) > 1 and isinstance(value.state[1], str) else "<"
