@@ -5,12 +5,13 @@ from __future__ import annotations
 import importlib
 import pkgutil
 from collections.abc import Iterable
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
 from mpdoctor.check.subject import CheckSubject, known
 from mpdoctor.core import rule
-from mpdoctor.core.rule import Rule, RuleRun
+from mpdoctor.core.rule import Rule, RuleRun, Skipped
 
 RULES = "mpdoctor.check.rules"
 
@@ -24,7 +25,18 @@ def families() -> tuple[str, ...]:
 
 def run_rules(subject: CheckSubject, *, select: Iterable[str] = (), ignore: Iterable[str] = ()) -> RuleRun:
     """The findings of all rules that are on and whose family concerns this run."""
-    return rule.run(active_rules(subject, select=tuple(select), ignore=tuple(ignore)), subject, known)
+    outcome = rule.run(active_rules(subject, select=tuple(select), ignore=tuple(ignore)), subject, known)
+    return replace(outcome, skipped=tuple(Skipped(what=skipped.what, why=_in_words(skipped.why)) for skipped in outcome.skipped))
+
+
+def _in_words(why: str) -> str:
+    """`unknown: gpus, tf32` for a reader who does not know the fields' names."""
+    names = why.removeprefix("unknown: ").split(", ")
+    words = [_WORDS.get(name) or name.replace("_", " ") for name in names]
+    return f"not known: {', '.join(words)}"
+
+
+_WORDS = {"gpus": "the GPU (--gpu names it)", "lr": "learning rate", "n_params": "the model's size", "scaler": "loss scaling", "tf32": "TF32"}
 
 
 def active_rules(subject: CheckSubject, *, select: tuple[str, ...] = (), ignore: tuple[str, ...] = ()) -> list[Rule[Any]]:

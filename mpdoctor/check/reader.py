@@ -5,14 +5,15 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+from typing import Any
 
 from mpdoctor.check.dtypes import dtype_name
 from mpdoctor.check.sources.node import Document, Node
 from mpdoctor.core.location import FileSpan
 from mpdoctor.core.training import UNKNOWN, Origin, Setting, TrainingConfig
 
-T = TypeVar("T")
+Fields = dict[str, Any]
+"""Part of a `TrainingConfig`: settings by field name."""
 
 _MISSING: Any = object()
 _REFERENCE = re.compile(r"\$\{\.*([A-Za-z_][\w.-]*)\}")

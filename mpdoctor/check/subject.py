@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import Any
 
 from mpdoctor.check.sources.node import Document, Node
 from mpdoctor.check.thresholds import Thresholds
@@ -108,7 +109,7 @@ def known(subject: CheckSubject, name: str) -> bool:
     return subject.config.setting(name).known
 
 
-def shown(setting: Setting[object]) -> str:
+def shown(setting: Setting[Any]) -> str:
     """A setting for a message: its key and value as the user wrote them, or the default marked as such."""
     key = setting.at.key if setting.at and setting.at.key else None
     if setting.explicit:

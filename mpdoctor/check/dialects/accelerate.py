@@ -7,7 +7,7 @@ With FSDP, parameters, buffers and gradient reduction all take the dtype of `mix
 from __future__ import annotations
 
 from mpdoctor.check.dialect import Dialect, Role, count
-from mpdoctor.check.reader import Reader
+from mpdoctor.check.reader import Fields, Reader
 from mpdoctor.check.sources.node import Document
 from mpdoctor.core.training import UNKNOWN, Setting, TrainingConfig
 
@@ -69,10 +69,10 @@ def _mixed_precision(reader: Reader) -> Setting[str]:
     return reader.constant("fp32", f"{VERSION}: no mixed precision unless asked for", key="mixed_precision")
 
 
-def _precision(compute: Setting[str], *, fsdp: bool, deepspeed: bool) -> dict[str, Setting[object]]:
+def _precision(compute: Setting[str], *, fsdp: bool, deepspeed: bool) -> Fields:
     if not compute.known or compute.value not in ("fp16", "bf16", "fp32"):
         return {}
-    found: dict[str, Setting[object]] = {"compute_dtype": compute}
+    found: Fields = {"compute_dtype": compute}
     if compute.value == "fp32":
         found |= {"precision_mode": compute.becomes("fp32"), "scaler": compute.becomes("none")}
         return found
@@ -127,13 +127,13 @@ def _save_dtype(reader: Reader, compute: Setting[str]) -> Setting[str]:
     return flag.becomes(compute.value) if flag.value and compute.value in ("fp16", "bf16") else UNKNOWN
 
 
-def _fp8(reader: Reader, mixed: Setting[str]) -> dict[str, Setting[object]]:
+def _fp8(reader: Reader, mixed: Setting[str]) -> Fields:
     backend = reader.text("fp8_config.backend")
     format_ = reader.text("fp8_config.fp8_format", default="HYBRID", note=f"{VERSION}, TERecipeKwargs")
     amax = reader.text("fp8_config.amax_compute_algo", default="most_recent", note=f"{VERSION}, TERecipeKwargs")
     block = reader.flag("fp8_config.use_mxfp8_block_scaling")
     names = {"TE": "te", "AO": "ao", "MSAMP": "msamp", "MS-AMP": "msamp"}
-    found: dict[str, Setting[object]] = {
+    found: Fields = {
         "fp8": mixed.becomes(mixed.value == "fp8"),
         "fp8_backend": backend.becomes(names.get(str(backend.value).upper(), "te")) if backend.known else UNKNOWN,
         "fp8_allgather": reader.flag("fp8_config.enable_fsdp_float8_all_gather"),

@@ -7,10 +7,11 @@ file the values are taken from there. Defaults: DeepSpeed of August 2026.
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 from mpdoctor.check.dialect import Dialect, Role, count
 from mpdoctor.check.optimizers import lr_is_peak, optimizer_family
-from mpdoctor.check.reader import Reader
+from mpdoctor.check.reader import Fields, Reader
 from mpdoctor.check.sources.node import Document
 from mpdoctor.core.training import UNKNOWN, Origin, Setting, TrainingConfig
 
@@ -85,7 +86,7 @@ def enabled(reader: Reader, *blocks: str) -> Setting[bool]:
     return _filled(reader, reader.flag, *paths, field=field, default=False)
 
 
-def _filled(reader: Reader, read: Callable[..., Setting], *paths: str, field: str | None = None, default: object = None) -> Setting:
+def _filled(reader: Reader, read: Callable[..., Setting[Any]], *paths: str, field: str | None = None, default: object = None) -> Setting[Any]:
     """A setting; where it stands as `auto`, the one that a file beside this gives for the same field."""
     if field is None:
         *paths, field = paths  # type: ignore[assignment]
@@ -104,7 +105,7 @@ def _compute(reader: Reader, fp16: Setting[bool], bf16: Setting[bool]) -> tuple[
     if cast.value:
         dtype = reader.dtype("torch_autocast.dtype", default="bf16", note=VERSION)
         return (dtype if dtype.explicit else cast.becomes(dtype.value)), UNKNOWN
-    if fp16.value and bf16.value or not fp16.known or not bf16.known:
+    if (fp16.value and bf16.value) or not fp16.known or not bf16.known:
         one = fp16.becomes("fp16") if fp16.value and not bf16.known else bf16.becomes("bf16") if bf16.value and not fp16.known else UNKNOWN
         return one, UNKNOWN
     if fp16.value:
@@ -114,7 +115,7 @@ def _compute(reader: Reader, fp16: Setting[bool], bf16: Setting[bool]) -> tuple[
     return (bf16 if bf16.explicit else fp16).becomes("fp32"), UNKNOWN
 
 
-def _weights(reader: Reader, compute: Setting[str], pure: Setting[bool]) -> dict[str, Setting]:
+def _weights(reader: Reader, compute: Setting[str], pure: Setting[bool]) -> Fields:
     if reader.flag("torch_autocast.enabled").value:
         return {"precision_mode": compute.becomes("autocast"), "param_dtype": compute.becomes("fp32"), "master_dtype": compute.becomes("params")}
     if pure.value:
@@ -134,7 +135,7 @@ def _weights(reader: Reader, compute: Setting[str], pure: Setting[bool]) -> dict
     }
 
 
-def loss_scale(reader: Reader, compute: Setting[str], block: str = "fp16") -> dict[str, Setting]:
+def loss_scale(reader: Reader, compute: Setting[str], block: str = "fp16") -> Fields:
     """DeepSpeed's scaler: `loss_scale` 0 is dynamic, anything above is static."""
     static = reader.number(f"{block}.loss_scale", default=0.0, note=VERSION)
     if not static.known:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mpdoctor.check.dialect import Dialect, Role, count
-from mpdoctor.check.reader import Reader
+from mpdoctor.check.reader import Fields, Reader
 from mpdoctor.check.sources.node import Document
 from mpdoctor.core.training import UNKNOWN, Origin, Setting, TrainingConfig
 
@@ -50,7 +50,7 @@ def _parameters(reader: Reader) -> Setting[int]:
     return Setting(count_, Origin.DERIVED, hidden.at, None, "estimated from layers, width and vocabulary")
 
 
-def _quantization(reader: Reader) -> dict[str, Setting[object]]:
+def _quantization(reader: Reader) -> Fields:
     method = reader.text("quantization_config.quant_method")
     four, eight = reader.flag("quantization_config.load_in_4bit"), reader.flag("quantization_config.load_in_8bit")
     if four.value:

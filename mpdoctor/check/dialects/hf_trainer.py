@@ -11,7 +11,7 @@ from mpdoctor.check.dialect import Dialect, Role, count
 from mpdoctor.check.dtypes import SIXTEEN_BIT
 from mpdoctor.check.models import model_family, parameter_count
 from mpdoctor.check.optimizers import lr_is_peak, optimizer_family, state_dtype
-from mpdoctor.check.reader import Reader
+from mpdoctor.check.reader import Fields, Reader
 from mpdoctor.check.sources.node import Document
 from mpdoctor.core.training import UNKNOWN, Origin, Setting, TrainingConfig
 
@@ -131,7 +131,7 @@ def is_trl(reader: Reader) -> bool:
     return reader.has("model_name_or_path") and any(reader.has(key) for key in TRL_MARKS)
 
 
-def amp(reader: Reader, *, trl: bool = False) -> dict[str, Setting[object]]:
+def amp(reader: Reader, *, trl: bool = False) -> Fields:
     """The two switches and what comes of them: what is computed in, and with which scaler.
 
     Accelerate makes a dynamic GradScaler (2^16, growth 2, backoff 0.5, every 2000 steps) for fp16.
@@ -140,7 +140,7 @@ def amp(reader: Reader, *, trl: bool = False) -> dict[str, Setting[object]]:
     fp16 = reader.flag("fp16", default=False, note=VERSION)
     if trl and not reader.has("bf16"):
         bf16 = fp16.becomes(False) if fp16.value else UNKNOWN  # newer TRL: bf16 unless fp16 is set
-    if bf16.value and fp16.value or not bf16.known or not fp16.known:
+    if (bf16.value and fp16.value) or not bf16.known or not fp16.known:
         compute: Setting[object] = fp16.becomes("fp16") if fp16.value and not bf16.known else UNKNOWN
         if bf16.value and not fp16.known:
             compute = bf16.becomes("bf16")
@@ -150,7 +150,7 @@ def amp(reader: Reader, *, trl: bool = False) -> dict[str, Setting[object]]:
         compute = fp16.becomes("fp16")
     else:
         compute = (bf16 if bf16.explicit else fp16).becomes("fp32")
-    found: dict[str, Setting[object]] = {"fp16_requested": fp16, "bf16_requested": bf16, "compute_dtype": compute}
+    found: Fields = {"fp16_requested": fp16, "bf16_requested": bf16, "compute_dtype": compute}
     if compute.value == "fp16":
         note = "Accelerate's GradScaler"
         found |= {
@@ -177,7 +177,7 @@ def param_dtype(reader: Reader, version: Setting[str], *, trl: bool) -> Setting[
     return UNKNOWN
 
 
-def mode_of(compute: Setting[object], param: Setting[str], method: Setting[str]) -> dict[str, Setting[str]]:
+def mode_of(compute: Setting[object], param: Setting[str], method: Setting[str]) -> Fields:
     """Precision mode and master copy, from what is computed in and what the trainable weights are."""
     if not compute.known:
         return {}
@@ -205,7 +205,7 @@ def method_of(reader: Reader, *, trl: bool) -> Setting[str]:
     return Setting(full, Origin.DERIVED, model.at, model.raw, "a pretrained model and no `use_peft`")
 
 
-def warmup(reader: Reader) -> dict[str, Setting[float]]:
+def warmup(reader: Reader) -> Fields:
     """Steps or a share of them: in transformers 5 `warmup_steps` below 1 is a share; in 4 steps win over `warmup_ratio`."""
     steps = reader.number("warmup_steps")
     ratio = reader.number("warmup_ratio")
@@ -225,7 +225,8 @@ def attention(reader: Reader) -> Setting[str]:
         return UNKNOWN
     name = str(given.value).lower()
     for part, kind in (
-        ("flash_attention_3", "flash3"), ("flash-attn3", "flash3"), ("flash", "flash2"), ("sdpa", "sdpa"), ("eager", "eager"), ("flex", "flex"), ("xformers", "xformers"), ("sage", "sage"),
+        ("flash_attention_3", "flash3"), ("flash-attn3", "flash3"), ("flash", "flash2"), ("sdpa", "sdpa"), ("eager", "eager"),
+        ("flex", "flex"), ("xformers", "xformers"), ("sage", "sage"),
     ):  # fmt: skip
         if part in name:
             return given.becomes(kind)
@@ -256,14 +257,16 @@ def _distributed(reader: Reader) -> Setting[str]:
     return UNKNOWN
 
 
-def _quantization(reader: Reader, param: Setting[str], *, trl: bool) -> dict[str, Setting[object]]:
+def _quantization(reader: Reader, param: Setting[str], *, trl: bool) -> Fields:
     four, eight = reader.flag("load_in_4bit"), reader.flag("load_in_8bit")
     if four.value:
         return {
             "quantization": four.becomes("bnb4"),
             "quant_compute_dtype": param.becomes(param.value, "TRL passes `dtype`") if trl else reader.dtype("bnb_4bit_compute_dtype"),
             "quant_storage_dtype": reader.dtype("bnb_4bit_quant_storage"),
-            "quant_type": reader.text("bnb_4bit_quant_type", default="nf4" if trl else "fp4", note="TRL's default" if trl else "BitsAndBytesConfig's default"),
+            "quant_type": reader.text(
+                "bnb_4bit_quant_type", default="nf4" if trl else "fp4", note="TRL's default" if trl else "BitsAndBytesConfig's default"
+            ),
         }
     if eight.value:
         return {"quantization": eight.becomes("bnb8")}

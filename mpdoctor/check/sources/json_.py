@@ -31,8 +31,13 @@ _WORD = re.compile(r"-?[A-Za-z_$][\w$.-]*")
 _QUOTELESS = re.compile(r"[^\n,\]}#]+")
 _WORDS: dict[str, Scalar] = {"true": True, "false": False, "null": None}
 _LENIENT_WORDS: dict[str, Scalar] = {
-    "True": True, "False": False, "None": None, "NaN": float("nan"), "nan": float("nan"),
-    "Infinity": float("inf"), "-Infinity": float("-inf"),
+    "True": True,
+    "False": False,
+    "None": None,
+    "NaN": float("nan"),
+    "nan": float("nan"),
+    "Infinity": float("inf"),
+    "-Infinity": float("-inf"),
 }
 
 

@@ -14,7 +14,7 @@ MAX_BYTES = 8 << 20
 
 
 def read_text(path: str) -> str:
-    """The text of a file, or of stdin for `-`; byte order marks are taken off, line ends become `\\n`.
+    """The text of a file, or of stdin for `-`; byte order marks are taken off, line ends become newlines.
 
     Raises UnreadableInput for what is missing, no regular file, unreadable, too large, binary, or not UTF-8.
     """
@@ -49,7 +49,5 @@ def decode(data: bytes, path: str) -> str:
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         column = error.start - (data.rfind(b"\n", 0, error.start) + 1) + 1
-        raise UnreadableInput(
-            f"{path}:{line}:{column}: not UTF-8 (byte 0x{data[error.start]:02x})", "Save the file as UTF-8."
-        ) from None
+        raise UnreadableInput(f"{path}:{line}:{column}: not UTF-8 (byte 0x{data[error.start]:02x})", "Save the file as UTF-8.") from None
     return text.replace("\r\n", "\n").replace("\r", "\n")

@@ -109,7 +109,7 @@ def _parts(name: str) -> list[str]:
 
 
 def _guard_depth(text: str, path: str) -> None:
-    """tomllib recurses: refuse brackets that nest deeper than any config before it sees them."""
+    """Tomllib recurses: refuse brackets that nest deeper than any config before it sees them."""
     depth = 0
     for number, line in enumerate(text.split("\n"), 1):
         if "[" not in line and "{" not in line and "]" not in line and "}" not in line:

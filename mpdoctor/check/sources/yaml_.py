@@ -129,7 +129,7 @@ class _Builder:
         line, column = event.start_mark.line + 1, event.start_mark.column + 1
         made = Node(value, self.path, line, column, line, column, raw, quoted)
         self.spend(1, made)
-        if event.anchor:
+        if event.anchor is not None:
             self.anchors[event.anchor] = made
             self.shared.add(id(made))
         return made
@@ -141,7 +141,7 @@ class _Builder:
             raise UnreadableInput(f"{self.path}:{at.line}:{at.column}: more than {MAX_NODES:,} values, which no training config has")
 
     def alias(self, event: yaml.AliasEvent, stack: list[_Open]) -> Node:
-        target = self.anchors.get(event.anchor)
+        target = self.anchors.get(event.anchor or "")
         if target is None:
             raise self.refuse(event, f"the alias *{event.anchor} stands before its anchor")
         if any(open_.node is target for open_ in stack):

@@ -9,7 +9,7 @@ Convolutions in fp16 give NaN losses or a mean average precision of zero on thes
 When it is fine
 Never seen.
 
-Example
+Example:
 ```yaml hf_trainer bad gpu=gtx1650
 fp16: true
 learning_rate: 2.0e-5
@@ -26,25 +26,23 @@ output_dir: out
 How to confirm
 The same step in fp32 gives a finite loss.
 
-References
+References:
 ultralytics `utils/checks.py`, `check_amp`
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 import re
+from collections.abc import Iterator
 
-from mpdoctor.check.remedy import remedy
 from mpdoctor.check.subject import CheckSubject, shown
 from mpdoctor.core.finding import Remedy, Severity
 from mpdoctor.core.rule import Hit, Rule
 
-
 _BROKEN = re.compile(r"GTX 16[356]0|\bT(400|500|550|600|1000|1200|2000)\b|Quadro T(1000|1200|2000)|K40m", re.IGNORECASE)
 
 
-def check(run: CheckSubject) -> Iterator[Hit]:
+def _check(run: CheckSubject) -> Iterator[Hit]:
     compute = run.config.compute_dtype
     gpu = next((gpu for gpu in run.gpus if _BROKEN.search(gpu.name)), None)
     if compute.value == "fp16" and gpu is not None:
@@ -55,4 +53,4 @@ def check(run: CheckSubject) -> Iterator[Hit]:
         )
 
 
-RULE = Rule(code="CFG109", severity=Severity.ERROR, cause="hardware", needs=("compute_dtype", "gpus"), check=check)
+RULE = Rule(code="CFG109", severity=Severity.ERROR, cause="hardware", needs=("compute_dtype", "gpus"), check=_check)

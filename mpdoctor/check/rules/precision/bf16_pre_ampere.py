@@ -11,7 +11,7 @@ because it counts emulation, so frameworks that ask it start training without a 
 When it is fine
 A short check on an old card of a run that is meant for a newer one.
 
-Example
+Example:
 ```yaml hf_trainer bad gpu=v100
 model_name_or_path: meta-llama/Llama-3.1-8B
 bf16: true
@@ -30,7 +30,7 @@ output_dir: out
 How to confirm
 `mpdoctor gpu` shows what the card computes natively; a profile shows the cast kernels around every matrix product.
 
-References
+References:
 pytorch/pytorch#148322, pytorch/pytorch#124996, huggingface/diffusers#14129
 """
 
@@ -38,13 +38,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from mpdoctor.check.remedy import remedy
 from mpdoctor.check.subject import CheckSubject, capability, shown
 from mpdoctor.core.finding import Remedy, Severity
 from mpdoctor.core.rule import Hit, Rule
 
 
-def check(run: CheckSubject) -> Iterator[Hit]:
+def _check(run: CheckSubject) -> Iterator[Hit]:
     compute = run.config.compute_dtype
     if compute.value != "bf16":
         return
@@ -65,4 +64,4 @@ def check(run: CheckSubject) -> Iterator[Hit]:
         )
 
 
-RULE = Rule(code="CFG101", severity=Severity.WARNING, cause="slow-precision", needs=("compute_dtype",), check=check)
+RULE = Rule(code="CFG101", severity=Severity.WARNING, cause="slow-precision", needs=("compute_dtype",), check=_check)

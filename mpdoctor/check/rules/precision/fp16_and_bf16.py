@@ -10,7 +10,7 @@ run is meant to have cannot be told.
 When it is fine
 Never. `auto` for both, as in DeepSpeed templates for the HF Trainer, is not "both on" and is not reported.
 
-Example
+Example:
 ```yaml hf_trainer bad
 bf16: true
 fp16: true
@@ -29,7 +29,7 @@ output_dir: out
 How to confirm
 The framework stops at start-up and names both switches.
 
-References
+References:
 transformers `TrainingArguments.__post_init__`; DeepSpeed `runtime/config.py`
 """
 
@@ -38,12 +38,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from mpdoctor.check.remedy import delete, remedy
-from mpdoctor.check.subject import CheckSubject, capability, shown
+from mpdoctor.check.subject import CheckSubject, shown
 from mpdoctor.core.finding import Remedy, Severity
 from mpdoctor.core.rule import Hit, Rule
 
 
-def check(run: CheckSubject) -> Iterator[Hit]:
+def _check(run: CheckSubject) -> Iterator[Hit]:
     for file in run.files or ():
         fp16, bf16 = file.config.fp16_requested, file.config.bf16_requested
         if not (fp16.value and bf16.value and fp16.explicit and bf16.explicit):
@@ -54,9 +54,10 @@ def check(run: CheckSubject) -> Iterator[Hit]:
             setting=fp16,
             severity=Severity.INFO if wins else None,
             related=(bf16.at,) if bf16.at else (),
-            remedy=remedy("Keep one: bf16 from compute capability 8.0 on, fp16 with loss scaling before.", delete(fp16) if wins else None) if wins
+            remedy=remedy("Keep one: bf16 from compute capability 8.0 on, fp16 with loss scaling before.", delete(fp16) if wins else None)
+            if wins
             else Remedy(text="Keep one: bf16 from compute capability 8.0 on, fp16 with loss scaling before."),
         )
 
 
-RULE = Rule(code="CFG103", severity=Severity.ERROR, cause="fp16-range", check=check)
+RULE = Rule(code="CFG103", severity=Severity.ERROR, cause="fp16-range", check=_check)

@@ -10,7 +10,7 @@ plain loops crawl or stop at an operation that is missing in half precision.
 When it is fine
 Never for training.
 
-Example
+Example:
 ```yaml hf_trainer bad gpu=cpu
 fp16: true
 learning_rate: 2.0e-5
@@ -27,7 +27,7 @@ output_dir: out
 How to confirm
 Time one step in fp32 and in fp16.
 
-References
+References:
 Lightning's accelerator connector; Composer `_validate_precision`
 """
 
@@ -35,13 +35,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from mpdoctor.check.remedy import remedy
 from mpdoctor.check.subject import CheckSubject, shown
 from mpdoctor.core.finding import Remedy, Severity
 from mpdoctor.core.rule import Hit, Rule
 
 
-def check(run: CheckSubject) -> Iterator[Hit]:
+def _check(run: CheckSubject) -> Iterator[Hit]:
     compute, device = run.config.compute_dtype, run.made_by("cpu")
     if compute.value == "fp16" and device is not None:
         yield Hit(
@@ -51,4 +50,4 @@ def check(run: CheckSubject) -> Iterator[Hit]:
         )
 
 
-RULE = Rule(code="CFG107", severity=Severity.ERROR, cause="slow-precision", needs=("compute_dtype", "gpus"), check=check)
+RULE = Rule(code="CFG107", severity=Severity.ERROR, cause="slow-precision", needs=("compute_dtype", "gpus"), check=_check)

@@ -10,7 +10,7 @@ and operations that fall back to the CPU leave the 16-bit path unnoticed.
 When it is fine
 With a recent PyTorch, after a comparison with fp32 on the same steps.
 
-Example
+Example:
 ```yaml hf_trainer bad gpu=m2
 fp16: true
 learning_rate: 2.0e-4
@@ -28,7 +28,7 @@ output_dir: out
 How to confirm
 `mpdoctor replay CHECKPOINT --precision fp32`: the failure is gone.
 
-References
+References:
 accelerate `accelerator.py` (version checks for MPS)
 """
 
@@ -36,13 +36,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from mpdoctor.check.remedy import remedy
 from mpdoctor.check.subject import SIXTEEN_BIT, CheckSubject, shown
 from mpdoctor.core.finding import Confidence, Remedy, Severity
 from mpdoctor.core.rule import Hit, Rule
 
 
-def check(run: CheckSubject) -> Iterator[Hit]:
+def _check(run: CheckSubject) -> Iterator[Hit]:
     compute, gpu = run.config.compute_dtype, run.made_by("apple")
     if compute.value in SIXTEEN_BIT and gpu is not None:
         yield Hit(
@@ -53,4 +52,4 @@ def check(run: CheckSubject) -> Iterator[Hit]:
         )
 
 
-RULE = Rule(code="CFG108", severity=Severity.WARNING, cause="kernel", needs=("compute_dtype", "gpus"), check=check)
+RULE = Rule(code="CFG108", severity=Severity.WARNING, cause="kernel", needs=("compute_dtype", "gpus"), check=_check)

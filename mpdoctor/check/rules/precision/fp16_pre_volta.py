@@ -9,7 +9,7 @@ Pascal and older have no tensor cores: fp16 gives no speed (most of these cards 
 When it is fine
 To save activation memory, at the price of speed. The P100 alone runs fp16 at twice fp32's rate.
 
-Example
+Example:
 ```yaml hf_trainer bad gpu=1080ti
 fp16: true
 learning_rate: 2.0e-5
@@ -26,7 +26,7 @@ output_dir: out
 How to confirm
 Time ten steps in fp32 and in fp16.
 
-References
+References:
 NVIDIA CUDA C++ Programming Guide, arithmetic throughput per compute capability
 """
 
@@ -34,13 +34,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from mpdoctor.check.remedy import remedy
 from mpdoctor.check.subject import CheckSubject, capability, shown
 from mpdoctor.core.finding import Remedy, Severity
 from mpdoctor.core.rule import Hit, Rule
 
 
-def check(run: CheckSubject) -> Iterator[Hit]:
+def _check(run: CheckSubject) -> Iterator[Hit]:
     compute, gpu = run.config.compute_dtype, run.below(7)
     if compute.value == "fp16" and gpu is not None:
         yield Hit(
@@ -50,4 +49,4 @@ def check(run: CheckSubject) -> Iterator[Hit]:
         )
 
 
-RULE = Rule(code="CFG110", severity=Severity.WARNING, cause="slow-precision", needs=("compute_dtype", "gpus"), check=check)
+RULE = Rule(code="CFG110", severity=Severity.WARNING, cause="slow-precision", needs=("compute_dtype", "gpus"), check=_check)

@@ -12,7 +12,7 @@ no scaling; it pays with three bits of precision, which master weights in fp32 m
 When it is fine
 Convolutional networks, diffusion and speech models of ordinary size; results that must be comparable with an older fp16 run.
 
-Example
+Example:
 ```yaml hf_trainer bad gpu=a100
 model_name_or_path: meta-llama/Llama-3.1-8B
 fp16: true
@@ -31,7 +31,7 @@ output_dir: out
 How to confirm
 `mpdoctor replay CHECKPOINT --precision bf16`: a failure that is gone in bf16 was a matter of range.
 
-References
+References:
 stas00/ml-engineering, training/dtype.md; the docstring of `bf16` in transformers' TrainingArguments
 """
 
@@ -41,15 +41,15 @@ from collections.abc import Iterator
 
 from mpdoctor.check.remedy import change, remedy
 from mpdoctor.check.subject import CheckSubject, capability, shown
-from mpdoctor.core.finding import Remedy, Severity
+from mpdoctor.core.finding import Edit, Remedy, Severity
 from mpdoctor.core.rule import Hit, Rule
 
 
-def check(run: CheckSubject) -> Iterator[Hit]:
+def _check(run: CheckSubject) -> Iterator[Hit]:
     compute = run.config.compute_dtype
     if compute.value != "fp16":
         return
-    switch = ()
+    switch: tuple[Edit | None, ...] = ()
     if run.config.fp16_requested.raw == "true" and run.config.fp16_requested.at and run.config.bf16_requested.explicit and run.gpus:
         switch = (change(run.config.fp16_requested, "false"), change(run.config.bf16_requested, "true"))
     if not run.gpus and compute.explicit:
@@ -69,4 +69,4 @@ def check(run: CheckSubject) -> Iterator[Hit]:
         )
 
 
-RULE = Rule(code="CFG102", severity=Severity.WARNING, cause="fp16-range", needs=("compute_dtype",), check=check)
+RULE = Rule(code="CFG102", severity=Severity.WARNING, cause="fp16-range", needs=("compute_dtype",), check=_check)

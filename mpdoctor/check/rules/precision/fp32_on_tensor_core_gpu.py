@@ -10,7 +10,7 @@ twice the memory.
 When it is fine
 As the reference when something breaks in 16 bits, and for small models whose time goes elsewhere.
 
-Example
+Example:
 ```yaml hf_trainer bad gpu=a100
 learning_rate: 2.0e-5
 output_dir: out
@@ -28,7 +28,7 @@ bf16: true
 How to confirm
 `mpdoctor replay CHECKPOINT` prints the share of matrix-product work that ran in each dtype.
 
-References
+References:
 NVIDIA A100 data sheet; stas00/ml-engineering, compute/accelerator
 """
 
@@ -36,13 +36,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from mpdoctor.check.remedy import remedy
 from mpdoctor.check.subject import CheckSubject, capability, shown
 from mpdoctor.core.finding import Remedy, Severity
 from mpdoctor.core.rule import Hit, Rule
 
 
-def check(run: CheckSubject) -> Iterator[Hit]:
+def _check(run: CheckSubject) -> Iterator[Hit]:
     compute = run.config.compute_dtype
     gpu = run.at_least(7)
     if compute.value != "fp32" or gpu is None:
@@ -55,4 +54,4 @@ def check(run: CheckSubject) -> Iterator[Hit]:
     )
 
 
-RULE = Rule(code="CFG104", severity=Severity.INFO, cause="slow-precision", needs=("compute_dtype", "gpus"), check=check)
+RULE = Rule(code="CFG104", severity=Severity.INFO, cause="slow-precision", needs=("compute_dtype", "gpus"), check=_check)

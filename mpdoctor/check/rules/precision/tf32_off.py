@@ -11,7 +11,7 @@ seldom notices.
 When it is fine
 When fp32 is meant as the exact reference. With bf16 or fp16 compute the switch hardly matters, and nothing is said.
 
-Example
+Example:
 ```yaml hf_trainer bad gpu=a100
 learning_rate: 2.0e-5
 output_dir: out
@@ -30,7 +30,7 @@ tf32: true
 How to confirm
 Time ten steps with `torch.set_float32_matmul_precision("high")`.
 
-References
+References:
 The docstring of `tf32` in transformers' TrainingArguments; PyTorch notes, "TensorFloat-32 on Ampere"
 """
 
@@ -44,7 +44,7 @@ from mpdoctor.core.finding import Severity
 from mpdoctor.core.rule import Hit, Rule
 
 
-def check(run: CheckSubject) -> Iterator[Hit]:
+def _check(run: CheckSubject) -> Iterator[Hit]:
     compute, tf32 = run.config.compute_dtype, run.config.tf32
     gpu = run.at_least(8)
     if compute.value != "fp32" or gpu is None or tf32.value or (not tf32.known and tf32.at is not None):
@@ -52,8 +52,10 @@ def check(run: CheckSubject) -> Iterator[Hit]:
     yield Hit(
         message=f"fp32 matrix products without TF32 on {gpu.name}: up to eight times slower than with it",
         setting=tf32 if tf32.explicit else compute,
-        remedy=remedy("Switch TF32 on (`tf32: true`, or `torch.set_float32_matmul_precision('high')`).", *([change(tf32, "true")] if tf32.explicit else [])),
+        remedy=remedy(
+            "Switch TF32 on (`tf32: true`, or `torch.set_float32_matmul_precision('high')`).", *([change(tf32, "true")] if tf32.explicit else [])
+        ),
     )
 
 
-RULE = Rule(code="CFG105", severity=Severity.INFO, cause="slow-precision", needs=("compute_dtype", "gpus"), check=check)
+RULE = Rule(code="CFG105", severity=Severity.INFO, cause="slow-precision", needs=("compute_dtype", "gpus"), check=_check)

@@ -9,7 +9,7 @@ There is no such unit before Ampere. The HF Trainer raises at start-up; other fr
 When it is fine
 A config shared by several machines, if the framework ignores the switch.
 
-Example
+Example:
 ```yaml hf_trainer bad gpu=v100
 fp16: true
 tf32: true
@@ -27,7 +27,7 @@ output_dir: out
 How to confirm
 `mpdoctor gpu` lists what the card computes.
 
-References
+References:
 transformers `TrainingArguments.__post_init__`
 """
 
@@ -41,7 +41,7 @@ from mpdoctor.core.finding import Severity
 from mpdoctor.core.rule import Hit, Rule
 
 
-def check(run: CheckSubject) -> Iterator[Hit]:
+def _check(run: CheckSubject) -> Iterator[Hit]:
     tf32, gpu = run.config.tf32, run.below(8)
     if not tf32.value or gpu is None:
         return
@@ -54,4 +54,4 @@ def check(run: CheckSubject) -> Iterator[Hit]:
     )
 
 
-RULE = Rule(code="CFG106", severity=Severity.ERROR, cause="slow-precision", needs=("tf32", "gpus"), check=check)
+RULE = Rule(code="CFG106", severity=Severity.ERROR, cause="slow-precision", needs=("tf32", "gpus"), check=_check)
