@@ -9,7 +9,7 @@ Accelerate raises: with a DeepSpeed file, these fields must be set there and now
 When it is fine
 Never.
 
-Example:
+Example
 ```yaml accelerate bad
 distributed_type: DEEPSPEED
 num_processes: 8
@@ -30,7 +30,7 @@ deepspeed_config:
 How to confirm
 `accelerate launch` stops with "When using `deepspeed_config_file`, the following accelerate config variables will be ignored".
 
-References:
+References
 accelerate `utils/launch.py` and `utils/dataclasses.py`
 """
 

@@ -9,7 +9,7 @@ Why training breaks
 When it is fine
 Whenever the HF Trainer or Accelerate loads the file, which is what such templates are for.
 
-Example:
+Example
 ```json deepspeed bad
 {
   "train_micro_batch_size_per_gpu": "auto",
@@ -30,7 +30,7 @@ Instead
 How to confirm
 DeepSpeed stops at start-up with a type error that names the field.
 
-References:
+References
 transformers `integrations/deepspeed.py`
 """
 

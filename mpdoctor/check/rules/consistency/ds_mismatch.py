@@ -9,7 +9,7 @@ The HF Trainer compares them and raises "Please correct the following DeepSpeed 
 When it is fine
 Never with the HF Trainer; `"auto"` takes the trainer's value.
 
-Example:
+Example
 ```yaml hf_trainer bad
 # file: train.yaml
 learning_rate: 2.0e-5
@@ -42,7 +42,7 @@ per_device_train_batch_size: 4
 How to confirm
 The Trainer refuses to start and lists the values.
 
-References:
+References
 transformers `integrations/deepspeed.py`, `HfTrainerDeepSpeedConfig.trainer_config_process`
 """
 

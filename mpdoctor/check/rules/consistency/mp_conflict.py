@@ -9,7 +9,7 @@ TrainingArguments win without a message, so the run is not in the precision that
 When it is fine
 When the launch config is shared and the trainer's file is meant to decide.
 
-Example:
+Example
 ```yaml hf_trainer bad
 # file: train.yaml
 learning_rate: 2.0e-5
@@ -36,7 +36,7 @@ mixed_precision: bf16
 How to confirm
 `mpdoctor replay CHECKPOINT` prints which precision really ran.
 
-References:
+References
 transformers `TrainingArguments.__post_init__` (ACCELERATE_MIXED_PRECISION)
 """
 

@@ -10,7 +10,7 @@ With bare PyYAML the value arrives as the string "2e-5", and the optimizer stops
 When it is fine
 Axolotl, torchtune, NeMo, LLaMA-Factory and ms-swift convert such values: information only.
 
-Example:
+Example
 ```yaml hf_trainer bad
 learning_rate: 2e-5
 output_dir: out
@@ -27,7 +27,7 @@ bf16: true
 How to confirm
 `python -c "import yaml; print(yaml.safe_load('lr: 2e-5'))"` prints a string.
 
-References:
+References
 hiyouga/LlamaFactory#4014, salesforce/ALBEF#128, h2oai/h2o-llmstudio#699; YAML 1.1, "Floating-Point"
 """
 

@@ -10,7 +10,7 @@ embedding whose tokens did not occur.
 When it is fine
 With fp32 state, which is what autocast, DeepSpeed and Megatron keep: 1e-8 is right there and is not reported.
 
-Example:
+Example
 ```yaml lightning bad
 trainer:
   precision: 16-true
@@ -33,7 +33,7 @@ optimizer:
 How to confirm
 `mpdoctor replay CHECKPOINT` with EXP302 (eps 1e-6).
 
-References:
+References
 NVIDIA/apex#240, google-deepmind/optax#1754, keras-team/keras#11860
 """
 

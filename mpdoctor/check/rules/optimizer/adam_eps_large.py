@@ -10,7 +10,7 @@ are small, most weights hardly move.
 When it is fine
 Some recipes for reinforcement learning and vision use 1e-3 or 0.1 on purpose.
 
-Example:
+Example
 ```yaml hf_trainer bad
 learning_rate: 2.0e-5
 output_dir: out
@@ -31,7 +31,7 @@ adam_epsilon: 1.0e-8
 How to confirm
 Compare eps with the root of the second moments that `mpdoctor replay CHECKPOINT` prints.
 
-References:
+References
 Follows from Adam's update rule.
 """
 

@@ -10,7 +10,7 @@ weights are as large as rounding noise makes them.
 When it is fine
 In fp32 state on purpose, as some diffusion-transformer recipes do (1e-15): not reported.
 
-Example:
+Example
 ```yaml lightning bad
 trainer:
   precision: bf16-true
@@ -33,7 +33,7 @@ optimizer:
 How to confirm
 `mpdoctor replay CHECKPOINT` with EXP302 (eps 1e-6).
 
-References:
+References
 Follows from the bit layout.
 """
 

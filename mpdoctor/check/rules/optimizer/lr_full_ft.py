@@ -11,7 +11,7 @@ loss spikes, activations grow, and fp16 overflows first.
 When it is fine
 Small models trained from scratch, SGD, Muon, Prodigy, Adafactor with relative steps: none of them is judged here.
 
-Example:
+Example
 ```yaml hf_trainer bad
 model_name_or_path: meta-llama/Llama-3.1-8B
 use_peft: false
@@ -32,7 +32,7 @@ output_dir: out
 How to confirm
 `mpdoctor replay CHECKPOINT --steps 10` with EXP101 and EXP102 (half and a tenth of the learning rate).
 
-References:
+References
 187 shipped full fine-tuning configs of five frameworks: median 2e-5, 90th percentile 2e-4
 """
 

@@ -10,7 +10,7 @@ and with alpha/r; above 1e-3 it overshoots after some hundred steps rather than 
 When it is fine
 Prodigy-like optimizers (their `lr` is a multiplier); diffusion adapters of very low rank.
 
-Example:
+Example
 ```yaml hf_trainer bad
 model_name_or_path: meta-llama/Llama-3.1-8B
 use_peft: true
@@ -33,7 +33,7 @@ output_dir: out
 How to confirm
 `mpdoctor replay CHECKPOINT --steps 10` with EXP101 and EXP102.
 
-References:
+References
 291 shipped LoRA and QLoRA configs: median 2e-4, 90th percentile 3e-4, highest 3e-3
 """
 

@@ -10,7 +10,7 @@ policy collapses.
 When it is fine
 TRL's defaults of 1e-6 are normal here, not too small.
 
-Example:
+Example
 ```yaml hf_trainer bad
 model_name_or_path: meta-llama/Llama-3.1-8B
 beta: 0.1
@@ -33,7 +33,7 @@ output_dir: out
 How to confirm
 `mpdoctor replay CHECKPOINT --steps 10` with EXP102 (a tenth of the learning rate).
 
-References:
+References
 39 shipped preference configs: full median 3e-6, LoRA median 1e-5, highest 5e-4; TRL's DPOConfig
 """
 

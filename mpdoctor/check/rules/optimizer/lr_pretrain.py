@@ -10,7 +10,7 @@ spikes of the loss, then for good.
 When it is fine
 Muon, SGD, and parametrisations that scale the rate with width (muP).
 
-Example:
+Example
 ```yaml llmfoundry bad
 max_duration: 4800ba
 global_train_batch_size: 256
@@ -43,7 +43,7 @@ precision: amp_bf16
 How to confirm
 `mpdoctor replay CHECKPOINT --steps 20` with EXP101 and EXP102; growth of loss and activations from step to step.
 
-References:
+References
 Pretraining recipes of llm-foundry (125M to 70B), OLMo, Megatron-LM, nanotron, gpt-neox, torchtitan
 """
 

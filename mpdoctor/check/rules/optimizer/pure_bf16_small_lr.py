@@ -12,7 +12,7 @@ learning rate. Of weights spread like N(0, 0.02), 70 % do not move at 2e-5, 85 %
 When it is fine
 ZeRO and FSDP through Accelerate keep fp32 masters; adapters are fp32; torchao's and anyprecision optimizers round stochastically.
 
-Example:
+Example
 ```yaml llamafactory bad
 model_name_or_path: meta-llama/Llama-3.1-8B
 stage: sft
@@ -37,7 +37,7 @@ learning_rate: 1.0e-5
 How to confirm
 `mpdoctor replay CHECKPOINT` prints the share of weights with fl(w + step) = w, and EXP303 replays with fp32 masters.
 
-References:
+References
 Shares computed from the bit layout over 400,000 samples; pytorch/ao#1124, meta-pytorch/torchtune#2254, pytorch/pytorch#120376
 """
 

@@ -10,7 +10,7 @@ soon as g is below 2.4e-4, the moment is zero, and the update is a division by e
 When it is fine
 Never for training. Adapters in fp32 over a frozen fp16 base are another matter and are not reported.
 
-Example:
+Example
 ```yaml lightning bad
 trainer:
   precision: 16-true
@@ -33,7 +33,7 @@ optimizer:
 How to confirm
 `mpdoctor replay CHECKPOINT`: the share of lost updates, and EXP303 with fp32 master weights.
 
-References:
+References
 stas00/ml-engineering, training/dtype.md; pytorch/pytorch#8860; torchtune's refusal of fp16
 """
 

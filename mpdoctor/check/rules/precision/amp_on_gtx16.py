@@ -9,7 +9,7 @@ Convolutions in fp16 give NaN losses or a mean average precision of zero on thes
 When it is fine
 Never seen.
 
-Example:
+Example
 ```yaml hf_trainer bad gpu=gtx1650
 fp16: true
 learning_rate: 2.0e-5
@@ -26,7 +26,7 @@ output_dir: out
 How to confirm
 The same step in fp32 gives a finite loss.
 
-References:
+References
 ultralytics `utils/checks.py`, `check_amp`
 """
 

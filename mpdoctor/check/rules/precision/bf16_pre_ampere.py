@@ -11,7 +11,7 @@ because it counts emulation, so frameworks that ask it start training without a 
 When it is fine
 A short check on an old card of a run that is meant for a newer one.
 
-Example:
+Example
 ```yaml hf_trainer bad gpu=v100
 model_name_or_path: meta-llama/Llama-3.1-8B
 bf16: true
@@ -30,7 +30,7 @@ output_dir: out
 How to confirm
 `mpdoctor gpu` shows what the card computes natively; a profile shows the cast kernels around every matrix product.
 
-References:
+References
 pytorch/pytorch#148322, pytorch/pytorch#124996, huggingface/diffusers#14129
 """
 

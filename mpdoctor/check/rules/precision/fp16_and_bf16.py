@@ -10,7 +10,7 @@ run is meant to have cannot be told.
 When it is fine
 Never. `auto` for both, as in DeepSpeed templates for the HF Trainer, is not "both on" and is not reported.
 
-Example:
+Example
 ```yaml hf_trainer bad
 bf16: true
 fp16: true
@@ -29,7 +29,7 @@ output_dir: out
 How to confirm
 The framework stops at start-up and names both switches.
 
-References:
+References
 transformers `TrainingArguments.__post_init__`; DeepSpeed `runtime/config.py`
 """
 

@@ -10,7 +10,7 @@ plain loops crawl or stop at an operation that is missing in half precision.
 When it is fine
 Never for training.
 
-Example:
+Example
 ```yaml hf_trainer bad gpu=cpu
 fp16: true
 learning_rate: 2.0e-5
@@ -27,7 +27,7 @@ output_dir: out
 How to confirm
 Time one step in fp32 and in fp16.
 
-References:
+References
 Lightning's accelerator connector; Composer `_validate_precision`
 """
 

@@ -10,7 +10,7 @@ and operations that fall back to the CPU leave the 16-bit path unnoticed.
 When it is fine
 With a recent PyTorch, after a comparison with fp32 on the same steps.
 
-Example:
+Example
 ```yaml hf_trainer bad gpu=m2
 fp16: true
 learning_rate: 2.0e-4
@@ -28,7 +28,7 @@ output_dir: out
 How to confirm
 `mpdoctor replay CHECKPOINT --precision fp32`: the failure is gone.
 
-References:
+References
 accelerate `accelerator.py` (version checks for MPS)
 """
 

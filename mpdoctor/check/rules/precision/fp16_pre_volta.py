@@ -9,7 +9,7 @@ Pascal and older have no tensor cores: fp16 gives no speed (most of these cards 
 When it is fine
 To save activation memory, at the price of speed. The P100 alone runs fp16 at twice fp32's rate.
 
-Example:
+Example
 ```yaml hf_trainer bad gpu=1080ti
 fp16: true
 learning_rate: 2.0e-5
@@ -26,7 +26,7 @@ output_dir: out
 How to confirm
 Time ten steps in fp32 and in fp16.
 
-References:
+References
 NVIDIA CUDA C++ Programming Guide, arithmetic throughput per compute capability
 """
 

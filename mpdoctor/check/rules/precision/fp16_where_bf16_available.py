@@ -12,7 +12,7 @@ no scaling; it pays with three bits of precision, which master weights in fp32 m
 When it is fine
 Convolutional networks, diffusion and speech models of ordinary size; results that must be comparable with an older fp16 run.
 
-Example:
+Example
 ```yaml hf_trainer bad gpu=a100
 model_name_or_path: meta-llama/Llama-3.1-8B
 fp16: true
@@ -31,7 +31,7 @@ output_dir: out
 How to confirm
 `mpdoctor replay CHECKPOINT --precision bf16`: a failure that is gone in bf16 was a matter of range.
 
-References:
+References
 stas00/ml-engineering, training/dtype.md; the docstring of `bf16` in transformers' TrainingArguments
 """
 

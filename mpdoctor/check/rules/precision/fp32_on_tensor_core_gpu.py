@@ -10,7 +10,7 @@ twice the memory.
 When it is fine
 As the reference when something breaks in 16 bits, and for small models whose time goes elsewhere.
 
-Example:
+Example
 ```yaml hf_trainer bad gpu=a100
 learning_rate: 2.0e-5
 output_dir: out
@@ -28,7 +28,7 @@ bf16: true
 How to confirm
 `mpdoctor replay CHECKPOINT` prints the share of matrix-product work that ran in each dtype.
 
-References:
+References
 NVIDIA A100 data sheet; stas00/ml-engineering, compute/accelerator
 """
 

@@ -11,7 +11,7 @@ seldom notices.
 When it is fine
 When fp32 is meant as the exact reference. With bf16 or fp16 compute the switch hardly matters, and nothing is said.
 
-Example:
+Example
 ```yaml hf_trainer bad gpu=a100
 learning_rate: 2.0e-5
 output_dir: out
@@ -30,7 +30,7 @@ tf32: true
 How to confirm
 Time ten steps with `torch.set_float32_matmul_precision("high")`.
 
-References:
+References
 The docstring of `tf32` in transformers' TrainingArguments; PyTorch notes, "TensorFloat-32 on Ampere"
 """
 

@@ -9,7 +9,7 @@ There is no such unit before Ampere. The HF Trainer raises at start-up; other fr
 When it is fine
 A config shared by several machines, if the framework ignores the switch.
 
-Example:
+Example
 ```yaml hf_trainer bad gpu=v100
 fp16: true
 tf32: true
@@ -27,7 +27,7 @@ output_dir: out
 How to confirm
 `mpdoctor gpu` lists what the card computes.
 
-References:
+References
 transformers `TrainingArguments.__post_init__`
 """
 

@@ -11,7 +11,7 @@ gradients into the range and costs nothing.
 When it is fine
 Inference, and frozen parts of a model.
 
-Example:
+Example
 ```yaml lightning bad
 trainer:
   precision: 16-true
@@ -34,7 +34,7 @@ model:
 How to confirm
 `mpdoctor replay CHECKPOINT` prints the share of gradients that were flushed to zero, and EXP201 turns dynamic scaling on.
 
-References:
+References
 pytorch/torchtune recipes (refusal of fp16), volcengine/verl#6150, Micikevicius et al. 2018, "Mixed Precision Training"
 """
 

@@ -11,7 +11,7 @@ long run, much in a short one, and warm-up goes by meanwhile where the schedule 
 When it is fine
 Long runs; Megatron and NeMo start at 2^32 by default.
 
-Example:
+Example
 ```json deepspeed bad
 {
   "train_micro_batch_size_per_gpu": 4,
@@ -32,7 +32,7 @@ Instead
 How to confirm
 The first steps of the log are skipped (OVERFLOW) while the scale halves.
 
-References:
+References
 DeepSpeed `runtime/fp16/loss_scaler.py`; steps computed from its halving rule
 """
 

@@ -9,7 +9,7 @@ The scale doubles once per growth interval. From 1 to 2^12 takes twelve interval
 When it is fine
 With a short growth interval.
 
-Example:
+Example
 ```json deepspeed bad
 {
   "train_micro_batch_size_per_gpu": 4,
@@ -30,7 +30,7 @@ Instead
 How to confirm
 `mpdoctor replay CHECKPOINT` prints the share of gradients flushed to zero at this scale.
 
-References:
+References
 Follows from the growth rule of torch.amp.GradScaler and of DeepSpeed's scaler.
 """
 

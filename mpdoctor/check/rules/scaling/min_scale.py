@@ -10,7 +10,7 @@ sinks for hundreds of skipped steps before anybody is told; at 1 the error comes
 When it is fine
 fairseq's default of 1e-4 is old habit there and only information.
 
-Example:
+Example
 ```json deepspeed bad
 {
   "train_micro_batch_size_per_gpu": 4,
@@ -31,7 +31,7 @@ Instead
 How to confirm
 The log: "Current loss scale already at minimum", or a scale far below 1.
 
-References:
+References
 DeepSpeed `runtime/precision_config.py`; fairseq `min_loss_scale`
 """
 

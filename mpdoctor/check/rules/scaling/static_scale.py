@@ -10,7 +10,7 @@ step is lost, or NaN is stepped on), and cannot grow when they underflow.
 When it is fine
 Short runs that repeat one whose scale is known, and frameworks that skip overflowed steps.
 
-Example:
+Example
 ```json deepspeed bad
 {
   "train_micro_batch_size_per_gpu": 4,
@@ -31,7 +31,7 @@ Instead
 How to confirm
 `mpdoctor replay CHECKPOINT` prints the window of usable loss scales; EXP201 replays with dynamic scaling.
 
-References:
+References
 DeepSpeed documentation, "FP16 training options"; mmengine AmpOptimWrapper
 """
 

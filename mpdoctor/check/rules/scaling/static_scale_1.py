@@ -9,7 +9,7 @@ It is the same as no scaling: gradients below 6e-8 become zero.
 When it is fine
 Never with fp16.
 
-Example:
+Example
 ```json deepspeed bad
 {
   "train_micro_batch_size_per_gpu": 4,
@@ -30,7 +30,7 @@ Instead
 How to confirm
 `mpdoctor replay CHECKPOINT` prints the share of gradients that were flushed to zero.
 
-References:
+References
 Follows from fp16's smallest subnormal number, 2^-24 = 6e-8.
 """
 

@@ -10,7 +10,7 @@ step.
 When it is fine
 A short interval early in a long run, changed later.
 
-Example:
+Example
 ```json deepspeed bad
 {
   "train_micro_batch_size_per_gpu": 4,
@@ -31,7 +31,7 @@ Instead
 How to confirm
 The loss scale in the log: one that only falls, or one that falls every few dozen steps.
 
-References:
+References
 DeepSpeed `loss_scale_window`; torch.amp.GradScaler `growth_interval`
 """
 
