@@ -21,7 +21,7 @@ class LazyCommands(TyperGroup):
 
     def __init__(self, **settings: Any) -> None:
         super().__init__(**settings)
-        self.commands = dict.fromkeys(COMMANDS)  # typer suggests near misses from these names
+        self.commands: dict[str, Any] = dict.fromkeys(COMMANDS)  # typer suggests near misses from these names
 
     def list_commands(self, ctx: Any) -> list[str]:
         """All names, in the order of `--help`."""

@@ -74,7 +74,9 @@ def deliver(report: Report, options: ReportOptions) -> int:
         if destination.path is None:
             console.write_stdout(_for_stdout(report, renderer, options))
         else:
-            text = renderer.render(report, RenderOptions(width=FILE_WIDTH, ascii=options.ascii, quiet=options.quiet, rule_page=_rule_page))
+            text = renderer.render(
+                report, RenderOptions(width=FILE_WIDTH, ascii=options.ascii, quiet=options.quiet, fail_on=options.fail_on, rule_page=_rule_page)
+            )
             _write(destination.path, text)
             if not options.quiet:
                 console.say(f"wrote {destination.path} ({destination.format})")
@@ -97,6 +99,7 @@ def _for_stdout(report: Report, renderer: Renderer, options: ReportOptions) -> s
                 color=console.colored(sys.stdout, options.color),
                 ascii=ascii_only,
                 quiet=options.quiet,
+                fail_on=options.fail_on,
                 rule_page=_rule_page,
             ),
         )

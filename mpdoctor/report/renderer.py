@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from functools import cache
 
 from mpdoctor.core.errors import UsageError
+from mpdoctor.core.gate import FailOn
 from mpdoctor.core.report import Report
 from mpdoctor.core.rule import RuleDoc
 from mpdoctor.report import formats
@@ -28,6 +29,7 @@ class RenderOptions:
         color: whether ANSI colours are wanted. Nothing may be told by colour alone.
         ascii: whether only ASCII characters may be used.
         quiet: whether only the answer is wanted, without what led to it.
+        fail_on: lowest severity that fails the gate, for formats that tell failures from remarks.
         rule_page: a rule's documentation by code, for formats that carry it.
     """
 
@@ -35,6 +37,7 @@ class RenderOptions:
     color: bool = False
     ascii: bool = False
     quiet: bool = False
+    fail_on: FailOn = FailOn.ERROR
     rule_page: Callable[[str], RuleDoc | None] = no_pages
 
 

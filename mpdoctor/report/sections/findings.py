@@ -12,7 +12,7 @@ from mpdoctor.core.finding import Confidence, Finding, Remedy
 from mpdoctor.core.location import FileSpan, TensorSite
 from mpdoctor.core.report import Report
 from mpdoctor.report.numbers import count
-from mpdoctor.report.sections.headline import place
+from mpdoctor.report.places import place
 from mpdoctor.report.sections.ink import SEVERITIES, Ink
 
 

@@ -8,6 +8,7 @@ from typing import Any
 from rich.console import RenderableType
 
 from mpdoctor.core.report import Report
+from mpdoctor.report import answer
 from mpdoctor.report.numbers import plain, words
 from mpdoctor.report.sections.ink import Ink
 
@@ -21,16 +22,14 @@ def measurements(report: Report, ink: Ink) -> list[RenderableType]:
 
 def not_looked_at(report: Report, ink: Ink) -> list[RenderableType]:
     """Everything that did not run, by reason: "clean" and "not looked at" never print alike."""
-    if not report.skipped:
+    reasons = answer.not_looked_at(report)
+    if not reasons:
         return []
-    by_reason: dict[str, list[str]] = {}
-    for skipped in report.skipped:
-        by_reason.setdefault(skipped.why, []).append(skipped.what)
     if ink.quiet:
-        return [ink(f"not looked at: {', '.join(dict.fromkeys(s.what for s in report.skipped))}", "dim")]
+        return [ink(f"not looked at: {', '.join(dict.fromkeys(what for names in reasons.values() for what in names))}", "dim")]
     table = ink.grid(1, None)
-    for why, what in by_reason.items():
-        table.add_row(ink("–", "dim"), ink.join(", ".join(dict.fromkeys(what)), (f": {why}", "dim")))
+    for why, what in reasons.items():
+        table.add_row(ink("–", "dim"), ink.join(", ".join(what), (f": {why}", "dim")))
     return [ink.title("Not looked at"), table]
 
 

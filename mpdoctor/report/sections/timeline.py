@@ -8,7 +8,7 @@ from rich.console import RenderableType
 
 from mpdoctor.core.report import Report, TimelineEntry
 from mpdoctor.report.numbers import dtype, number
-from mpdoctor.report.sections.headline import place
+from mpdoctor.report.places import place
 from mpdoctor.report.sections.ink import Ink
 
 MOST_ROWS = 24
