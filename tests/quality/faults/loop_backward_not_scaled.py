@@ -34,5 +34,5 @@ def step(model, optimizer, batch, scaler):
 
 
 CONFIG = {"scaler": True, "precision": "fp16 autocast + GradScaler"}
-TRUTH = {"causes": ["training-loop", "loss-scaling"], "first_nonfinite": None, "symptom": "training-loop"}
+TRUTH = {"causes": ["training-loop", "loss-scaling"], "first_nonfinite": None, "symptom": "updates far too small"}
 REPAIR = [("    scaler.scale(value)\n    value.backward()", "    scaler.scale(value).backward()")]

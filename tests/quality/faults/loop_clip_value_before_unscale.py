@@ -8,7 +8,7 @@ from torch import nn
 def build():
     torch.manual_seed(0)
     model = nn.Sequential(nn.Linear(12, 24), nn.Tanh(), nn.Linear(24, 1))
-    return model, torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
+    return model, torch.optim.SGD(model.parameters(), lr=0.05)
 
 
 def batches():
@@ -34,5 +34,5 @@ def step(model, optimizer, batch, scaler):
 
 
 CONFIG = {"scaler": True, "init_scale": 4096.0, "precision": "fp16 autocast + GradScaler"}
-TRUTH = {"causes": ["training-loop"], "first_nonfinite": None, "symptom": "training-loop"}
+TRUTH = {"causes": ["training-loop"], "first_nonfinite": None, "symptom": "updates far too small"}
 REPAIR = [("    torch.nn.utils.clip_grad_value_", "    scaler.unscale_(optimizer)\n    torch.nn.utils.clip_grad_value_")]

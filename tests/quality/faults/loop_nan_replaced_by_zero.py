@@ -1,4 +1,4 @@
-"""The loop replaces a NaN loss by zero: the log shows 0.0, the gradients are zero, and nothing is learned any more."""
+"""The loop replaces a NaN loss by zero: the log shows 0.0 while the gradients are NaN and destroy the weights."""
 
 import torch
 import torch.nn.functional as F
@@ -45,6 +45,6 @@ CONFIG = {"precision": "fp32"}
 TRUTH = {
     "causes": ["model-numerics", "training-loop", "dirty-data"],
     "first_nonfinite": {"phase": "forward", "module": "scale", "op": "aten.log", "kind": "nan", "step": 4},
-    "symptom": "loss-not-moving",
+    "symptom": "grad-nonfinite",
 }
 REPAIR = [("torch.log(x - 0.2)", "torch.log(x.clamp(min=0.05))")]

@@ -8,7 +8,7 @@ from torch import nn
 def build():
     torch.manual_seed(0)
     model = nn.Sequential(nn.Linear(12, 24), nn.ReLU(), nn.Linear(24, 1))
-    return model, torch.optim.SGD(model.parameters(), lr=0.02)
+    return model, torch.optim.SGD(model.parameters(), lr=0.05)
 
 
 def batches():
@@ -34,7 +34,7 @@ def step(model, optimizer, batch, scaler):
 CONFIG = {"scaler": True, "precision": "bf16 autocast + GradScaler"}
 TRUTH = {
     "causes": ["training-loop"],
-    "first_nonfinite": {"phase": "loss", "module": "", "op": "aten.mse_loss", "kind": "inf", "step": 3},
+    "first_nonfinite": {"phase": "loss", "module": "", "op": "aten.mse_loss", "kind": "inf", "step": 2},
     "symptom": "loss-nonfinite",
 }
 REPAIR = [("    optimizer.step()\n", "    scaler.step(optimizer)\n    scaler.update()\n")]

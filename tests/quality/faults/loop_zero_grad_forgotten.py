@@ -8,7 +8,7 @@ from torch import nn
 def build():
     torch.manual_seed(0)
     model = nn.Sequential(nn.Linear(10, 24), nn.ReLU(), nn.Linear(24, 1))
-    return model, torch.optim.SGD(model.parameters(), lr=0.05)
+    return model, torch.optim.SGD(model.parameters(), lr=0.1)
 
 
 def batches():
@@ -30,5 +30,5 @@ def step(model, optimizer, batch, scaler):
 
 
 CONFIG = {"precision": "fp32"}
-TRUTH = {"causes": ["training-loop"], "first_nonfinite": None, "symptom": "training-loop"}
+TRUTH = {"causes": ["training-loop"], "first_nonfinite": None, "symptom": "loss climbs"}
 REPAIR = [("    value = loss(model, batch)\n    value.backward()", "    optimizer.zero_grad()\n    value = loss(model, batch)\n    value.backward()")]

@@ -29,7 +29,7 @@ def build():
     torch.manual_seed(0)
     model = Net()
     model.to(torch.bfloat16)
-    return model, torch.optim.SGD(model.parameters(), lr=1.0, momentum=0.9)
+    return model, torch.optim.SGD(model.parameters(), lr=0.3, momentum=0.9)
 
 
 def batches():
@@ -43,5 +43,5 @@ def loss(model, batch):
 
 
 CONFIG = {"precision": "bf16 weights and buffers"}
-TRUTH = {"causes": ["low-precision-state"], "first_nonfinite": None, "symptom": "low-precision-state"}
+TRUTH = {"causes": ["low-precision-state"], "first_nonfinite": None, "symptom": "loss-not-moving"}
 REPAIR = [("    model.to(torch.bfloat16)\n", "    model.to(torch.bfloat16)\n    model.rotary.positions = torch.arange(600).float()\n")]
