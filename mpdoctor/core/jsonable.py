@@ -41,7 +41,9 @@ def jsonable(value: Any) -> Any:
 
 def to_json(value: Any, *, indent: int | None = 2, ascii_only: bool = False) -> str:
     """`value` as strict JSON text (no NaN or Infinity literals); other characters than ASCII escaped where that is asked for."""
-    return json.dumps(jsonable(value), indent=indent, ensure_ascii=ascii_only, allow_nan=False)
+    text = json.dumps(jsonable(value), indent=indent, ensure_ascii=ascii_only, allow_nan=False)
+    # File names that are not UTF-8 hold lone surrogates, which cannot be written; as an escape they are valid JSON and survive.
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 def number(value: float | str | None) -> float | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 
-_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]")
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\ud800-\udfff]")
 
 # fmt: off
 _ASCII = {
@@ -20,11 +20,18 @@ _TABLE = str.maketrans(_ASCII)
 
 
 def visible(text: str) -> str:
-    """`text` with control, direction and zero-width characters spelled out.
+    """`text` with control, direction and zero-width characters spelled out, and bytes of file names that are not UTF-8.
 
     Names come out of other people's files: an escape sequence in one must not reach the terminal.
     """
-    return _CONTROL.sub(lambda match: f"\\x{ord(match[0]):02x}" if ord(match[0]) < 256 else f"\\u{ord(match[0]):04x}", text.replace("\r\n", "\n"))
+
+    def spelled(match: re.Match[str]) -> str:
+        point = ord(match[0])
+        if 0xDC80 <= point <= 0xDCFF:  # how Python keeps a byte that it could not decode
+            point -= 0xDC00
+        return f"\\x{point:02x}" if point < 256 else f"\\u{point:04x}"
+
+    return _CONTROL.sub(spelled, text.replace("\r\n", "\n"))
 
 
 def one_line(text: str) -> str:

@@ -53,7 +53,8 @@ def relative(path: str) -> str:
 def uri(path: str) -> str:
     """A path as a URI reference: relative when the path is."""
     pure = PurePath(path)
-    return f"file://{quote(pure.as_posix())}" if pure.is_absolute() else quote(pure.as_posix())
+    quoted = quote(pure.as_posix(), errors="backslashreplace")
+    return f"file://{quoted}" if pure.is_absolute() else quoted
 
 
 def place(site: TensorSite) -> str:
