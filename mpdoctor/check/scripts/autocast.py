@@ -106,7 +106,8 @@ def _is_autocast(script: Script, function: ast.expr) -> bool:
 
 
 def _device(script: Script, node: ast.expr, context: Context) -> str | None:
-    names = {value.value.partition(":")[0] for value, _ in script.values(node, context) if isinstance(value, ast.Constant) and isinstance(value.value, str)}
+    values = [value.value for value, _ in script.values(node, context) if isinstance(value, ast.Constant)]
+    names = {value.partition(":")[0] for value in values if isinstance(value, str)}
     if names == {"cuda", "cpu"}:
         return "cuda"  # `"cuda" if torch.cuda.is_available() else "cpu"`: meant for the GPU
     return names.pop() if len(names) == 1 else None

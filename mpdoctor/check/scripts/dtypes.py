@@ -11,7 +11,7 @@ _TORCH = {
     "float16": "fp16", "half": "fp16", "bfloat16": "bf16", "float32": "fp32", "float": "fp32", "float64": "fp64", "double": "fp64",
     "HalfTensor": "fp16", "BFloat16Tensor": "bf16", "FloatTensor": "fp32", "DoubleTensor": "fp64",
 }  # fmt: skip
-_WRITTEN = {"float16": "fp16", "fp16": "fp16", "half": "fp16", "bfloat16": "bf16", "bf16": "bf16", "float32": "fp32", "fp32": "fp32", "float64": "fp64"}
+_WRITTEN = {"float16": "fp16", "fp16": "fp16", "half": "fp16", "bfloat16": "bf16", "bf16": "bf16", "float32": "fp32", "fp32": "fp32"}
 _CASTS = {"half": "fp16", "bfloat16": "bf16", "float": "fp32", "double": "fp64"}
 _SHAPERS = (
     "view", "reshape", "transpose", "permute", "flatten", "unsqueeze", "squeeze", "contiguous", "detach", "clone", "expand", "repeat",

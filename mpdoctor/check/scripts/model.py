@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from functools import cached_property
-from typing import Any
+from functools import cached_property, wraps
+from typing import Any, TypeVar
 
 from mpdoctor.check.scripts.scopes import Binding, BindingKind, Context, Scope
 from mpdoctor.check.scripts.source import Source
 from mpdoctor.check.scripts.walk import Walk
+
+T = TypeVar("T")
 
 Place = tuple[ast.expr, Context]
 """An expression and the context in which it stands."""
@@ -19,7 +21,9 @@ _HOPS = 6
 """How many names are followed from an expression to its value; real code needs one or two."""
 _USUAL_NAMES = {"F": "torch.nn.functional", "nn": "torch.nn", "np": "numpy", "pd": "pandas", "tf": "tensorflow", "jnp": "jax.numpy"}
 """What these names stand for in a file that binds them nowhere (a notebook's star import)."""
-_FRAMEWORKS = ("torch", "lightning", "pytorch_lightning", "accelerate", "transformers", "deepspeed", "apex", "timm", "fastai", "trl", "peft", "diffusers")
+_FRAMEWORKS = (
+    "torch", "lightning", "pytorch_lightning", "accelerate", "transformers", "deepspeed", "apex", "timm", "fastai", "trl", "peft", "diffusers",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,8 +64,8 @@ class Script:
         self._qualnames: dict[ast.expr, str | None] = {}
         self._ops: dict[ast.expr, Op | None] = {}
         self._evaluating: set[ast.expr] = set()
-        self.answers: dict[tuple[str, ast.AST], Any] = {}
-        """Answers that other modules worked out, by question and node."""
+        self.answers: dict[object, Any] = {}
+        """Answers that other modules worked out, by question."""
 
     # Names
 
@@ -308,15 +312,16 @@ class Script:
 
     def class_of(self, node: ast.expr, context: Context) -> Scope | None:
         """The script's own class of which a name holds an instance."""
-        if not isinstance(node, (ast.Name, ast.Attribute)) or not self._own_classes:
+        if not isinstance(node, (ast.Name, ast.Attribute)) or not self.own_classes:
             return None
         found = self.definition(node, context)
         if found is None or not isinstance(found[0], ast.Call) or not isinstance(found[0].func, ast.Name):
             return None
-        return self._own_classes.get(found[0].func.id)
+        return self.own_classes.get(found[0].func.id)
 
     @cached_property
-    def _own_classes(self) -> dict[str, Scope]:
+    def own_classes(self) -> dict[str, Scope]:
+        """The script's classes by name."""
         return {name: klass for scope in self.scopes for name, klass in scope.classes.items()}
 
     def method(self, klass: Scope, name: str) -> Scope | None:
@@ -329,7 +334,7 @@ class Script:
         for ancestor in found:
             assert isinstance(ancestor.node, ast.ClassDef)
             for base in ancestor.node.bases:
-                own = self._own_classes.get(base.id) if isinstance(base, ast.Name) else None
+                own = self.own_classes.get(base.id) if isinstance(base, ast.Name) else None
                 if own is not None and own not in found:
                     found.append(own)
         return found
@@ -372,6 +377,19 @@ class Script:
     def key(self, node: ast.expr) -> str:
         """How an object is written (`self.scaler`): tells whether two expressions mean the same object."""
         return node.id if isinstance(node, ast.Name) else self.source.segment(node)
+
+
+def once(function: Callable[[Script], T]) -> Callable[[Script], T]:
+    """Make a question about a whole script be worked out only once for each script."""
+
+    @wraps(function)
+    def ask(script: Script) -> T:
+        if ask not in script.answers:
+            script.answers[ask] = function(script)
+        answer: T = script.answers[ask]
+        return answer
+
+    return ask
 
 
 def same(a: ast.expr, b: ast.expr) -> bool:

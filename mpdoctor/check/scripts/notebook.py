@@ -36,6 +36,7 @@ class CellPlaces:
         self.file, self.text, self.rows = file, text, rows
 
     def __call__(self, line: int) -> FileSpan:
+        """The place of a line of the joined text in the notebook's file."""
         number, row = self.rows[line - 1]
         strings = self._strings.get(number, [])
         at = bisect_right([first for first, _ in strings], row) - 1

@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 from enum import StrEnum
 
-from mpdoctor.check.scripts.model import Script
+from mpdoctor.check.scripts.model import Script, once
 from mpdoctor.check.scripts.scopes import BindingKind, Context
 
 
@@ -82,18 +82,12 @@ def _annotated(script: Script, node: ast.expr, context: Context) -> Role | None:
 
 def _used(script: Script, node: ast.expr) -> Role | None:
     """By methods that only one kind of object has."""
-    key = script.key(node)
-    used = _usage(script)
-    return used.get(key)
+    return _usage(script).get(script.key(node))
 
 
+@once
 def _usage(script: Script) -> dict[str, Role]:
-    question = ("usage", script.source.tree)
-    if question in script.answers:
-        known: dict[str, Role] = script.answers[question]
-        return known
     found: dict[str, Role] = {}
-    script.answers[question] = found
     for call, _ in script.named("unscale_"):
         if isinstance(call.func, ast.Attribute) and len(call.args) == 1:
             found[script.key(call.func.value)] = Role.SCALER

@@ -8,10 +8,12 @@ from dataclasses import dataclass
 
 from mpdoctor.check.scripts import autocast
 from mpdoctor.check.scripts.dtypes import cast, dtypes
-from mpdoctor.check.scripts.model import Script
+from mpdoctor.check.scripts.model import Script, once
 from mpdoctor.check.scripts.scopes import Context, Scope
 
-_MODEL_NAME = re.compile(r"(?:^|_)(?:model|net|network|module|encoder|decoder|backbone|unet|vae|generator|discriminator|transformer|critic|actor|policy)s?(?:$|_)")
+_MODEL_NAME = re.compile(
+    r"(?:^|_)(?:model|net|network|module|encoder|decoder|backbone|unet|vae|generator|discriminator|transformer|critic|actor|policy)s?(?:$|_)"
+)
 _SETTINGS: dict[str, dict[object, str]] = {
     "fp16": {True: "fp16"},
     "bf16": {True: "bf16"},
@@ -19,6 +21,8 @@ _SETTINGS: dict[str, dict[object, str]] = {
     "precision": {16: "fp16", "16": "fp16", "16-mixed": "fp16", "16-true": "fp16", "bf16": "bf16", "bf16-mixed": "bf16", "bf16-true": "bf16"},
 }
 """Keyword arguments of trainers (transformers, accelerate, Lightning, Fabric) that choose a format."""
+_TRAINERS = ("TrainingArguments", "Trainer", "Accelerator", "Fabric", "LightningLite", "Config")
+"""Ends of the names of the calls that take them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,16 +43,9 @@ class Seen:
     text: str
 
 
+@once
 def weight_casts(script: Script) -> list[WeightCast]:
     """All casts of modules, in the order of the file; a module is known by its class, its use in `.parameters()`, or its name."""
-    question = ("weight casts", script.source.tree)
-    if question not in script.answers:
-        script.answers[question] = sorted(_weight_casts(script), key=lambda found: (found.node.lineno, found.node.col_offset))
-    answer: list[WeightCast] = script.answers[question]
-    return answer
-
-
-def _weight_casts(script: Script) -> list[WeightCast]:
     found = []
     for call, context in script.named("half", "bfloat16", "float", "double", "to", "type"):
         if not isinstance(call.func, ast.Attribute):
@@ -62,7 +59,7 @@ def _weight_casts(script: Script) -> list[WeightCast]:
         name = _assigned_to(script, call)
         if formats and name and not _is_pipeline(script, call):
             found.append(WeightCast(node=call, context=context, module=name, dtypes=formats))
-    return found
+    return sorted(found, key=lambda cast: (cast.node.lineno, cast.node.end_lineno or 0, cast.node.end_col_offset or 0))
 
 
 def _is_pipeline(script: Script, call: ast.Call) -> bool:
@@ -102,14 +99,11 @@ def _base(script: Script, value: ast.Call) -> ast.expr:
     return receiver
 
 
+@once
 def _owners(script: Script) -> set[str]:
-    """Everything of which `.parameters()`, `.train()` or `.state_dict()` is asked without being an optimizer."""
-    question = ("module owners", script.source.tree)
-    if question not in script.answers:
-        calls = script.named("parameters", "named_parameters")
-        script.answers[question] = {script.key(call.func.value) for call, _ in calls if isinstance(call.func, ast.Attribute)}
-    answer: set[str] = script.answers[question]
-    return answer
+    """Everything that is asked for its parameters."""
+    calls = script.named("parameters", "named_parameters")
+    return {script.key(call.func.value) for call, _ in calls if isinstance(call.func, ast.Attribute)}
 
 
 def _constructs(script: Script, node: ast.expr) -> bool:
@@ -121,7 +115,8 @@ def _constructs(script: Script, node: ast.expr) -> bool:
     if name and name.startswith("torch.nn.") and not name.startswith("torch.nn.functional.") and last[:1].isupper():
         return last != "Parameter"
     if isinstance(node.func, ast.Name):
-        return any(scope.name.rpartition(".")[2] == node.func.id and script.is_module(scope) for scope in script.scopes if isinstance(scope.node, ast.ClassDef))
+        own = script.own_classes.get(node.func.id)
+        return own is not None and script.is_module(own)
     return False
 
 
@@ -132,21 +127,19 @@ def _assigned_to(script: Script, node: ast.expr) -> str | None:
     return None
 
 
+@once
 def settings(script: Script) -> list[tuple[str, Seen]]:
     """Formats that keyword arguments of trainers choose, e.g. `TrainingArguments(fp16=True)`."""
-    question = ("precision settings", script.source.tree)
-    if question not in script.answers:
-        found = []
-        for calls in script.calls.values():
-            for call in calls:
-                for keyword in call.keywords:
-                    table = _SETTINGS.get(keyword.arg or "")
-                    if table and isinstance(keyword.value, ast.Constant) and keyword.value.value in table:
-                        text = f"{keyword.arg}={keyword.value.value!r}"
-                        found.append((table[keyword.value.value], Seen(node=call, text=text)))
-        script.answers[question] = found
-    answer: list[tuple[str, Seen]] = script.answers[question]
-    return answer
+    found = []
+    for name, calls in script.calls.items():
+        if not name.endswith(_TRAINERS):
+            continue
+        for call in calls:
+            for keyword in call.keywords:
+                table = _SETTINGS.get(keyword.arg or "")
+                if table and isinstance(keyword.value, ast.Constant) and keyword.value.value in table:
+                    found.append((table[keyword.value.value], Seen(node=call, text=f"{keyword.arg}={keyword.value.value!r}")))
+    return found
 
 
 def pure(script: Script, dtype: str) -> Seen | None:

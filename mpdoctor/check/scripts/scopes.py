@@ -108,4 +108,5 @@ class Context:
 
     def inside(self, outer: Context) -> Context:
         """This context, for code that is called from `outer`."""
-        return Context(self.scope, outer.guards + self.guards, outer.loops + self.loops, outer.withs + self.withs)
+        withs = tuple((expression, there.inside(outer)) for expression, there in self.withs)
+        return Context(self.scope, outer.guards + self.guards, outer.loops + self.loops, outer.withs + withs)

@@ -109,7 +109,8 @@ def parse(file: str, text: str, *, notebook: bool = False) -> ast.Module:
 
 def too_deep(file: str) -> UnreadableInput:
     """The refusal of code whose expressions nest beyond the interpreter's limits."""
-    return UnreadableInput(f"{file}: its expressions are nested too deeply to be judged", "Name the training script itself; generated code is not judged.")
+    hint = "Name the training script itself; generated code is not judged."
+    return UnreadableInput(f"{file}: its expressions are nested too deeply to be judged", hint)
 
 
 def read_script(file: str, text: str) -> Source:

@@ -9,14 +9,14 @@ from enum import StrEnum
 
 from mpdoctor.check.scripts import autocast
 from mpdoctor.check.scripts.guards import exclusive
-from mpdoctor.check.scripts.model import Script
+from mpdoctor.check.scripts.model import Script, once
 from mpdoctor.check.scripts.objects import Role, role
 from mpdoctor.check.scripts.scopes import Context, Scope
 
 MAX_CALL_DEPTH = 4
 """How many calls of the script's own functions are followed from the outermost one."""
 MAX_STEPS = 2000
-"""Where following calls stops: real loops have under 50 steps."""
+"""Where following calls from one function stops, calls and steps together: real loops have under 50."""
 
 
 class Do(StrEnum):
@@ -62,48 +62,63 @@ Sequence = tuple[Step, ...]
 _CLIPS = ("clip_grad_norm_", "clip_grad_value_", "clip_grad_norm", "clip_grad_value", "dispatch_clip_grad")
 
 
+@once
 def sequences(script: Script) -> list[Sequence]:
     """One sequence for the module and for each function that the script does not call itself, if anything happens there."""
-    question = ("sequences", script.source.tree)
-    if question not in script.answers:
-        reached: set[Scope] = set()
-        found: list[Sequence] = []
-        callables = [scope for scope in script.scopes if scope.function is not None]
-        roots = [script.module, *(scope for scope in callables if not script.call_sites(scope))]
-        for scope in roots:
-            found.append(tuple(_follow(script, scope, {}, (), reached)))
-        for scope in callables:  # functions that only call each other
-            if scope not in reached and scope not in roots:
-                found.append(tuple(_follow(script, scope, {}, (), reached)))
-        script.answers[question] = [sequence for sequence in found if sequence]
-    answer: list[Sequence] = script.answers[question]
-    return answer
+    callables = [scope for scope in script.scopes if scope.function is not None]
+    roots = [script.module, *(scope for scope in callables if not script.call_sites(scope))]
+    follow = _Follow(script)
+    found = [tuple(follow.scope(scope, {}, ())) for scope in roots]
+    # Functions that only call each other are no roots, and are reached from none.
+    found += [tuple(follow.scope(scope, {}, ())) for scope in callables if scope not in follow.reached]
+    return [sequence for sequence in found if sequence]
 
 
-def _follow(script: Script, scope: Scope, names: dict[str, str], stack: tuple[Scope, ...], reached: set[Scope]) -> Iterator[Step]:
-    reached.add(scope)
-    count = 0
-    for action, context in scope.actions:
-        callee = script.callee(action, context) if isinstance(action, ast.Call) else None
-        if callee is None and isinstance(action, ast.Call):
-            callee = _closure(script, action, context)
-        if callee is not None and callee not in stack and len(stack) < MAX_CALL_DEPTH:
-            passed = {name: _renamed(script.key(value), names) for name, value in script.passed(callee, action).items()} if isinstance(action, ast.Call) else {}
-            steps = (
-                replace(step, context=step.context.inside(context), depth=step.depth + 1)
-                for step in _follow(script, callee, passed, (*stack, scope), reached)
-            )
-        else:
-            found = _step(script, action, context)
-            steps = iter(()) if found is None else iter((_rename(found, names),))  # type: ignore[assignment]
-        for step in steps:
-            count += 1
-            if count > MAX_STEPS:
-                return
-            yield step
+class _Follow:
+    """Walks through a script's functions in the order of execution."""
+
+    def __init__(self, script: Script) -> None:
+        self.script = script
+        self.reached: set[Scope] = set()
+        self.budget = MAX_STEPS
+        self.own = {scope: [(a, c, _step(script, a, c)) for a, c in scope.actions] for scope in script.scopes}
+        self.busy = {scope for scope, actions in self.own.items() if any(step for _, _, step in actions)}
+        """Functions in which, or below which, there is a step at all: the others are not followed."""
+        queue = list(self.busy)
+        while queue:
+            for _, context in script.call_sites(queue.pop()):
+                if context.scope not in self.busy:
+                    self.busy.add(context.scope)
+                    queue.append(context.scope)
+
+    def scope(self, scope: Scope, names: dict[str, str], stack: tuple[Scope, ...]) -> Iterator[Step]:
+        """The steps of a function; `names` maps its parameters to how the first function writes what was passed."""
+        self.reached.add(scope)
+        self.budget = self.budget if stack else MAX_STEPS
+        if scope not in self.busy:
+            return
+        stack = (*stack, scope)
+        for action, context, step in self.own[scope]:
+            callee = self._callee(action, context, stack)
+            if callee is not None and isinstance(action, ast.Call) and self.budget > 0:
+                passed = {name: _renamed(self.script.key(value), names) for name, value in self.script.passed(callee, action).items()}
+                for inner in self.scope(callee, passed, stack):
+                    yield replace(inner, context=inner.context.inside(context), depth=inner.depth + 1)
+            if step is not None and (callee is None or step.do in (Do.OPTIMIZER_STEP, Do.SCALER_STEP)) and self.budget > 0:
+                self.budget -= 1
+                yield _rename(step, names)
+
+    def _callee(self, action: ast.Call | ast.Assign, context: Context, stack: tuple[Scope, ...]) -> Scope | None:
+        if not isinstance(action, ast.Call) or len(stack) > MAX_CALL_DEPTH:
+            return None
+        callee = self.script.callee(action, context) or _closure(action, context)
+        if callee is None or callee in stack:
+            return None
+        self.budget -= 1
+        return callee
 
 
-def _closure(script: Script, call: ast.Call, context: Context) -> Scope | None:
+def _closure(call: ast.Call, context: Context) -> Scope | None:
     """The function that `optimizer.step(closure)` runs."""
     match call:
         case ast.Call(func=ast.Attribute(attr="step"), args=[ast.Name(id=name), *_]):
@@ -166,7 +181,7 @@ def _backward(script: Script, call: ast.Call, owner: ast.expr | None, context: C
         if not call.args:
             return None
         loss = call.args[0]
-    elif call.args and (role(script, owner, context) is Role.FRAMEWORK or (isinstance(call.func, ast.Attribute) and call.func.attr == "manual_backward")):
+    elif call.args and (script.calls.get("manual_backward") or role(script, owner, context) is Role.FRAMEWORK):
         return Step(Do.FRAMEWORK_BACKWARD, call, context, script.key(owner))
     value, there = loss, context
     for _ in range(2):
@@ -191,7 +206,7 @@ def _optimizer_or_scheduler(script: Script, call: ast.Call, owner: ast.expr, fir
             return Step(Do.SCALER_STEP, call, context, script.key(owner), script.key(first))
         case Role.OPTIMIZER:
             return Step(Do.OPTIMIZER_STEP, call, context, script.key(owner))
-        case Role.SCHEDULER:
+        case Role.SCHEDULER if len(call.args) + len(call.keywords) <= 1:  # with more it is a diffusion model's noise scheduler
             return Step(Do.SCHEDULER_STEP, call, context, script.key(owner))
     return None
 

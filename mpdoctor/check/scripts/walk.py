@@ -103,7 +103,7 @@ class Walk:
     def _on_FunctionDef(self, node: ast.FunctionDef | ast.AsyncFunctionDef, context: Context) -> None:
         for decorator in node.decorator_list:
             self.visit(decorator, node, context)
-        scope = self.nested(node, context)
+        scope = self._nested(node, context)
         scope_context = Context(scope, withs=tuple((decorator, context) for decorator in node.decorator_list))
         context.scope.functions[node.name] = scope
         arguments = node.args
@@ -123,11 +123,11 @@ class Walk:
     def _on_ClassDef(self, node: ast.ClassDef, context: Context) -> None:
         for part in [*node.decorator_list, *node.bases, *(keyword.value for keyword in node.keywords)]:
             self.visit(part, node, context)
-        scope = self.nested(node, context)
+        scope = self._nested(node, context)
         context.scope.classes[node.name] = scope
         self.block(node.body, replace(context, scope=scope))
 
-    def nested(self, node: ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef, context: Context) -> Scope:
+    def _nested(self, node: ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef, context: Context) -> Scope:
         name = f"{context.scope.name}.{node.name}".lstrip(".")
         scope = Scope(node, context.scope, name)
         self.scopes.append(scope)
@@ -240,11 +240,11 @@ class Walk:
             place = (node.end_lineno or node.lineno, node.end_col_offset or 0)
             self.bound(context.scope, node.target.id, Binding(BindingKind.ASSIGNED, node.value, node, context, place))
         elif isinstance(node, ast.Lambda):
-            self.lambda_(node, context)
+            self._lambda(node, context)
         else:
             self.children(node, context)
 
-    def lambda_(self, node: ast.Lambda, context: Context) -> None:
+    def _lambda(self, node: ast.Lambda, context: Context) -> None:
         """A lambda's body is indexed, but runs at another time: none of its calls is an action of the function around it."""
         actions, context.scope.actions = context.scope.actions, []
         self.visit(node.body, node, context)
