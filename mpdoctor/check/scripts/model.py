@@ -374,6 +374,30 @@ class Script:
             node = self.parents[node]
             yield node
 
+    def identities(self, node: ast.expr, context: Context) -> frozenset[tuple[Scope | None, str]]:
+        """The objects that a name or attribute may be: where its name is bound, and how it is written there.
+
+        A parameter is also each object that the script's own calls pass for it.
+        """
+        found: set[tuple[Scope | None, str]] = set()
+        queue = [(node, context)]
+        while queue and len(found) < 20:
+            current, place = queue.pop()
+            root: ast.expr = current
+            while isinstance(root, ast.Attribute):
+                root = root.value
+            scope, bindings = self.bindings(current if isinstance(current, ast.Name) else root, place)
+            klass = place.scope.klass
+            if isinstance(root, ast.Name) and root.id == place.scope.self_name and klass is not None:
+                scope = klass
+            identity = (scope, self.key(current))
+            if identity in found:
+                continue
+            found.add(identity)
+            if isinstance(current, ast.Name) and scope is not None and any(b.kind is BindingKind.PARAMETER for b in bindings):
+                queue += list(self.arguments(scope, current.id))
+        return frozenset(found)
+
     def key(self, node: ast.expr) -> str:
         """How an object is written (`self.scaler`): tells whether two expressions mean the same object."""
         return node.id if isinstance(node, ast.Name) else self.source.segment(node)

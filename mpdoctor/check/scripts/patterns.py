@@ -108,6 +108,8 @@ def never_large(script: Script, node: ast.expr, context: Context, depth: int = 0
             if isinstance(left, ast.UnaryOp) and isinstance(left.op, ast.USub):
                 return nonnegative(script, left.operand, context, depth + 1)
             return never_large(script, left, context, depth + 1)
+        case ast.BinOp(left=left, op=ast.MatMult(), right=right):  # products of unit vectors
+            return all(never_large(script, side, context, depth + 1) for side in (left, right))
         case ast.BinOp(left=left, op=ast.Add(), right=right):
             return never_large(script, left, context, depth + 1) and never_large(script, right, context, depth + 1)
     op = script.op(node)
@@ -119,7 +121,9 @@ def never_large(script: Script, node: ast.expr, context: Context, depth: int = 0
         return op.name == "min"
     if op.name in ("neg", "negative"):
         return nonnegative(script, op.operand, context, depth + 1)
-    return op.name in (*_KEEPERS, "gather", "masked_fill") and op.name != "pow" and never_large(script, op.operand, context, depth + 1)
+    if op.name in ("matmul", "mm", "bmm", "einsum") and op.args:
+        return all(never_large(script, side, context, depth + 1) for side in (op.operand, op.args[0]))
+    return op.name in (*_KEEPERS, "t", "gather", "masked_fill") and op.name != "pow" and never_large(script, op.operand, context, depth + 1)
 
 
 def nonnegative(script: Script, node: ast.expr, context: Context, depth: int = 0) -> bool:

@@ -27,11 +27,18 @@ _TRAINERS = ("TrainingArguments", "Trainer", "Accelerator", "Fabric", "Lightning
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WeightCast:
-    """A cast of a whole module's weights. `module` is how the module is written, `dtypes` the formats that it may get."""
+    """A cast of a whole module's weights.
+
+    Attributes:
+        node: the cast, or the call that loads the module in a format.
+        module: how the module is written.
+        identities: which objects that may be.
+        dtypes: the formats that it may get.
+    """
 
     node: ast.Call
-    context: Context
     module: str
+    identities: frozenset[tuple[Scope | None, str]]
     dtypes: frozenset[str]
 
 
@@ -51,15 +58,19 @@ def weight_casts(script: Script) -> list[WeightCast]:
         if not isinstance(call.func, ast.Attribute):
             continue
         formats = cast(script, call, context)
-        if formats and (module := module_of(script, call, context)):
-            found.append(WeightCast(node=call, context=context, module=module, dtypes=formats))
+        if formats and (module := module_of(script, call, context)) is not None:
+            found.append(_cast(script, call, context, module, formats))
     for call, context in script.named("from_pretrained", "from_config"):
         keyword = next((k.value for k in call.keywords if k.arg in ("torch_dtype", "dtype")), None)
         formats = dtypes(script, keyword, context)
-        name = _assigned_to(script, call)
-        if formats and name and not _is_pipeline(script, call):
-            found.append(WeightCast(node=call, context=context, module=name, dtypes=formats))
+        module = _assigned_to(script, call)
+        if formats and module is not None and not _is_pipeline(script, call):
+            found.append(_cast(script, call, context, module, formats))
     return sorted(found, key=lambda cast: (cast.node.lineno, cast.node.end_lineno or 0, cast.node.end_col_offset or 0))
+
+
+def _cast(script: Script, call: ast.Call, context: Context, module: ast.expr, formats: frozenset[str]) -> WeightCast:
+    return WeightCast(node=call, module=script.key(module), identities=script.identities(module, context), dtypes=formats)
 
 
 def _is_pipeline(script: Script, call: ast.Call) -> bool:
@@ -68,8 +79,8 @@ def _is_pipeline(script: Script, call: ast.Call) -> bool:
     return script.key(owner).endswith(("Pipeline", "Tokenizer", "Processor", "Config"))
 
 
-def module_of(script: Script, call: ast.Call, context: Context) -> str | None:
-    """How the module is written that a method call such as `Net().to(device).half()` works on; None for a tensor.
+def module_of(script: Script, call: ast.Call, context: Context) -> ast.expr | None:
+    """The module that a method call such as `model.to(device).half()` works on; None for a tensor.
 
     A module that is made in the same expression is known by the name that it is assigned to.
     """
@@ -77,7 +88,7 @@ def module_of(script: Script, call: ast.Call, context: Context) -> str | None:
     while isinstance(receiver, ast.Call) and isinstance(receiver.func, ast.Attribute) and script.qualname(receiver.func) is None:
         receiver = receiver.func.value
         if isinstance(receiver, (ast.Name, ast.Attribute)) and script.qualname(receiver) is None:
-            return script.key(receiver) if is_module(script, receiver, context) else None
+            return receiver if is_module(script, receiver, context) else None
     return _assigned_to(script, call) if isinstance(receiver, ast.Call) and _constructs(script, receiver) else None
 
 
@@ -120,10 +131,10 @@ def _constructs(script: Script, node: ast.expr) -> bool:
     return False
 
 
-def _assigned_to(script: Script, node: ast.expr) -> str | None:
+def _assigned_to(script: Script, node: ast.expr) -> ast.expr | None:
     statement = script.statement(node)
     if isinstance(statement, ast.Assign) and len(statement.targets) == 1 and isinstance(statement.targets[0], (ast.Name, ast.Attribute)):
-        return script.key(statement.targets[0])
+        return statement.targets[0]
     return None
 
 
@@ -142,12 +153,18 @@ def settings(script: Script) -> list[tuple[str, Seen]]:
     return found
 
 
+def final_cast(script: Script, identities: frozenset[tuple[Scope | None, str]]) -> WeightCast | None:
+    """The last cast of a module, or of one that it is part of."""
+    last = None
+    for found in weight_casts(script):
+        if any(scope is other and (key == name or key.startswith(f"{name}.")) for scope, key in identities for other, name in found.identities):
+            last = found
+    return last
+
+
 def pure(script: Script, dtype: str) -> Seen | None:
     """A cast of a module's weights to this format that no later cast of the same module undoes."""
-    last: dict[str, WeightCast] = {}
-    for found in weight_casts(script):
-        last[found.module] = found
-    seen = next((found for found in last.values() if found.dtypes == {dtype}), None)
+    seen = next((found for found in weight_casts(script) if found.dtypes == {dtype} and final_cast(script, found.identities) is found), None)
     return Seen(node=seen.node, text=f"the weights of {seen.module} become {dtype}") if seen else None
 
 

@@ -82,7 +82,7 @@ def check(script: Script) -> Iterator[Hit]:
                 yield hit(
                     script,
                     clip.node,
-                    f"{shown(script, clip.node)} clips gradients that are still multiplied by accelerate's loss scale: they are cut to threshold/scale.",
+                    f"{shown(script, clip.node)} clips gradients still multiplied by accelerate's loss scale: they are cut to threshold/scale.",
                     remedy=f"Use {backward.subject}.clip_grad_norm_(...) (or clip_grad_value_), which unscales first.",
                     because=((accelerated.node, accelerated.text), (backward.node, "the loss is scaled here")),
                 )

@@ -71,7 +71,7 @@ def check(script: Script) -> Iterator[Hit]:
                 yield hit(
                     script,
                     step.node,
-                    f"{shown(script, step.node)} comes before the optimizer's step in the same loop: the schedule's first learning rate is never used.",
+                    f"{shown(script, step.node)} comes before the optimizer's step in the same loop: the schedule's first rate is never used.",
                     remedy="Move the scheduler's step behind the optimizer's.",
                     because=((later.node, "the optimizer steps only here"),),
                 )
