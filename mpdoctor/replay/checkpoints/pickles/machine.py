@@ -48,7 +48,7 @@ def read_pickle(data: bytes, start: int = 0, budget: Budget | None = None) -> Pi
 
 
 class Machine:
-    """One run. Handlers are methods named after the opcode, as `pickle` names its constants."""
+    """One run: a stack, a memo, and what the opcodes do with them."""
 
     def __init__(self, data: bytes, start: int, budget: Budget) -> None:
         self.data = data
@@ -61,6 +61,7 @@ class Machine:
         self.made = 0
 
     def run(self) -> Pickled:
+        """Run to STOP. Raises PickleFault."""
         data, handlers, limit, opcodes = self.data, HANDLERS, self.budget.opcodes, 0
         end = len(data)
         while True:
@@ -89,6 +90,7 @@ class Machine:
     # reading arguments
 
     def take(self, count: int) -> bytes:
+        """The next `count` bytes, which must be there."""
         stop = self.position + count
         if stop > len(self.data):
             raise PickleFault(f"claims {count:,} bytes at byte {self.position}, and {len(self.data) - self.position:,} are left", truncated=True)
@@ -97,9 +99,11 @@ class Machine:
         return piece
 
     def unsigned(self, size: int) -> int:
+        """The next unsigned integer of `size` bytes."""
         return int.from_bytes(self.take(size), "little")
 
     def line(self) -> bytes:
+        """The bytes up to the next newline."""
         stop = self.data.find(b"\n", self.position)
         if stop < 0:
             raise PickleFault("the pickle ends too early", truncated=True)
@@ -110,19 +114,23 @@ class Machine:
     # the stack
 
     def push(self, value: Any) -> None:
+        """Put a value on the stack."""
         self.stack.append(value)
 
     def pop(self) -> Any:
+        """Take the top value; a mark is as far as it goes."""
         if not self.stack or (self.marks and self.marks[-1] >= len(self.stack)):
             raise PickleFault(f"stack underflow at byte {self.position - 1}")
         return self.stack.pop()
 
     def top(self) -> Any:
+        """The top value."""
         if not self.stack:
             raise PickleFault(f"stack underflow at byte {self.position - 1}")
         return self.stack[-1]
 
     def pop_mark(self) -> list[Any]:
+        """Take everything above the last mark."""
         if not self.marks:
             raise PickleFault(f"no mark at byte {self.position - 1}")
         start = self.marks.pop()
@@ -133,6 +141,7 @@ class Machine:
     # classes, calls, state
 
     def named(self, module: str, name: str) -> Global:
+        """The class or function of a module, noted as an import."""
         found = self.globals.get((module, name))
         if found is None:
             if len(self.globals) >= self.budget.globals:
@@ -141,6 +150,7 @@ class Machine:
         return found
 
     def call(self, function: Any, args: Any, kwargs: Any = None) -> None:
+        """Put what a call would make on the stack, as an inert record or a known plain value."""
         arguments = args if isinstance(args, tuple) else (args,)
         self.push(reduce_call(function, arguments, kwargs if isinstance(kwargs, dict) else None, self.charge))
 
@@ -151,6 +161,7 @@ class Machine:
             raise PickleFault("makes far more than it holds", over_budget=True)
 
     def set_items(self, pairs: list[Any]) -> None:
+        """Set keys and values, given in turn, on the top value."""
         target = self.top()
         for key, value in zip(pairs[::2], pairs[1::2], strict=True):
             if isinstance(target, dict):
@@ -159,6 +170,7 @@ class Machine:
                 target.pairs.append((key, value))
 
     def add_items(self, items: list[Any]) -> None:
+        """Append items to the top value."""
         target = self.top()
         if isinstance(target, list):
             target.extend(items)
@@ -166,11 +178,13 @@ class Machine:
             target.items.extend(items)
 
     def integer(self, count: int) -> int:
+        """The next signed integer of `count` bytes."""
         if count > self.budget.integer_bytes:
             raise PickleFault(f"an integer of {count:,} bytes", over_budget=True)
         return int.from_bytes(self.take(count), "little", signed=True)
 
     def text_integer(self) -> int | bool:
+        """The next integer written in digits (protocol 0, which writes booleans as 00 and 01)."""
         text = self.line().rstrip(b"L")
         if text in (b"00", b"01"):
             return text == b"01"

@@ -1,0 +1,94 @@
+"""What the rules over a checkpoint and its log judge, and how they are run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from mpdoctor.core import rule
+from mpdoctor.core.evidence import Evidence, EvidenceKind
+from mpdoctor.core.location import FileSpan
+from mpdoctor.replay.autopsy.result import AutopsyResult, TensorStats
+from mpdoctor.replay.checkpoints import Checkpoint, settings_from
+from mpdoctor.replay.history import History
+
+
+@dataclass(frozen=True, kw_only=True)
+class CheckpointEvidence:
+    """A checkpoint, what its numbers say, and its log.
+
+    `needs` of the rules name `checkpoint`, `autopsy` and `history`: the last two are None where there
+    is none (a log file alone, a checkpoint without a log).
+    """
+
+    checkpoint: Checkpoint | None = None
+    autopsy: AutopsyResult | None = None
+    history: History | None = None
+
+    @cached_property
+    def settings(self) -> dict[str, Any]:
+        """The run's settings, as far as the checkpoint tells."""
+        return settings_from(self.checkpoint) if self.checkpoint is not None else dict(self.history.settings) if self.history else {}
+
+    @property
+    def compute(self) -> str | None:
+        """The dtype that the run computes in: by its settings, else by its weights when all are 16 bits; None when unknown."""
+        if self.autopsy is None:
+            return None
+        story = self.autopsy.dtypes
+        if story.training not in (None, "float32"):
+            return story.training
+        # Weights that are 16 bits themselves compute in 16 bits, whatever the flags for autocast say.
+        if story.main in ("float16", "bfloat16") and not story.adapter and not story.master:
+            return story.main
+        return story.training
+
+    @property
+    def no_fp16(self) -> bool:
+        """Whether it is certain that nothing of the run is fp16: its settings say so, and it saved neither a scaler nor fp16 tensors."""
+        if self.autopsy is None or self.checkpoint is None or self.checkpoint.scaler:
+            return False
+        story = self.autopsy.dtypes
+        stored = {*story.stored, *story.adapter, *story.moments}
+        return story.training in ("bfloat16", "float32") and "float16" not in stored and not self.settings.get("deepspeed")
+
+
+def known(evidence: CheckpointEvidence, name: str) -> bool:
+    """Whether a part of the evidence is there (for `Rule.needs`)."""
+    return bool(getattr(evidence, name)) if name == "history" else getattr(evidence, name) is not None
+
+
+def judge_checkpoint(evidence: CheckpointEvidence) -> rule.RuleRun:
+    """Run all rules over checkpoints and logs. Rules whose part is missing are listed as skipped."""
+    rules = [*rule.load("mpdoctor.replay.detectors.checkpoint"), *rule.load("mpdoctor.replay.detectors.history")]
+    return rule.run(rules, evidence, known)
+
+
+def at(path: Path, key: str | None = None) -> FileSpan:
+    """A place in a checkpoint: a file, and the tensor in it."""
+    return FileSpan(file=str(path), key=key)
+
+
+def saw(text: str, path: Path | None = None, key: str | None = None) -> Evidence:
+    """A fact seen in the checkpoint's files."""
+    return Evidence(text=text, kind=EvidenceKind.CHECKPOINT, where=at(path, key) if path is not None else None)
+
+
+def logged(text: str) -> Evidence:
+    """A fact seen in the log."""
+    return Evidence(text=text, kind=EvidenceKind.HISTORY)
+
+
+def named(tensors: Iterable[TensorStats], limit: int = 3) -> str:
+    """Names of the first tensors, and how many more there are."""
+    names = [t.name for t in tensors]
+    shown = ", ".join(names[:limit])
+    return f"{shown} and {len(names) - limit} more" if len(names) > limit else shown
+
+
+def percent(share: float) -> str:
+    """A share for people: whole percents, more digits where it is small."""
+    return f"{share:.0%}" if share >= 0.1 else f"{share:.1%}" if share >= 0.001 else f"{share:.2g}"

@@ -1,0 +1,1 @@
+"""Rules over a checkpoint's files and stored numbers (RUN7nn). To add one, add a file."""
