@@ -56,7 +56,7 @@ def autopsy(checkpoint: Checkpoint, *, progress: Progress | None = None) -> Auto
     found = tuple(replace(stats[_identity(t)], entry=t) for t in wanted if _identity(t) in stats)
     return AutopsyResult(
         tensors=found, modules=module_stats(found), optimizer=optimizer_summary(checkpoint, found), scaler=scaler_state(checkpoint),
-        dtypes=dtype_story(checkpoint), lr=lr, bytes_read=bytes_read, unjudged=len(checkpoint.tensors) - len(found),
+        dtypes=dtype_story(checkpoint), lr=lr, bytes_read=bytes_read, unjudged=sum(t.role in _MODEL_AND_OPTIMIZER for t in checkpoint.tensors) - len(found),
         problems=tuple(_unique(problems)),
     )  # fmt: skip
 

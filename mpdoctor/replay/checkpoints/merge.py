@@ -64,6 +64,9 @@ class Folder:
         self.scheduler = self.scheduler or found.scheduler
         self.scaler = self.scaler or found.scaler
         self.rng = self.rng or found.rng
+        steps = [*self.extra.get("optimizer_steps", []), *found.extra.get("optimizer_steps", [])]
+        if steps:
+            self.extra["optimizer_steps"] = steps
         self.step = found.step if self.step is None else self.step
         return found
 

@@ -148,6 +148,7 @@ def _settings(value: Any, found: Contents, to_plain: Callable[[Any], Any]) -> No
     found.keys = tuple(str(key)[:100] for key in list(value)[:200])
     if is_optimizer(value):
         found.param_groups = _groups(to_plain(value["param_groups"]))
+        found.extra["optimizer_steps"] = _plain_steps(value)
     elif is_scaler(value):
         found.scaler = to_plain(value)
     elif is_scheduler(value):
@@ -163,6 +164,7 @@ def _nested(value: dict[Any, Any], found: Contents, to_plain: Callable[[Any], An
             inner = state.get("optimizer") if isinstance(state, dict) and isinstance(state.get("optimizer"), dict) else state
             if isinstance(inner, dict) and "param_groups" in inner:
                 found.param_groups += _groups(to_plain(inner["param_groups"]))
+                found.extra["optimizer_steps"] = [*found.extra.get("optimizer_steps", []), *_plain_steps(inner)]
     for key in _SCHEDULER_KEYS:
         states = value.get(key)
         state = states[0] if isinstance(states, list) and states else states
@@ -183,6 +185,13 @@ def _nested(value: dict[Any, Any], found: Contents, to_plain: Callable[[Any], An
     found.rng = any("rng" in key.lower() or key == "random_states" for key in value if isinstance(key, str))
     kept = {key: to_plain(item) for key, item in value.items() if isinstance(key, str) and _is_small(item)}
     found.extra.update(kept)
+
+
+def _plain_steps(optimizer: dict[Any, Any]) -> list[int]:
+    """Lowest and highest step count where they are plain numbers: torch before 1.12, and other optimizers still."""
+    states = optimizer.get("state")
+    steps = [s["step"] for s in states.values() if isinstance(s, dict) and isinstance(s.get("step"), int)] if isinstance(states, dict) else []
+    return [min(steps), max(steps)] if steps else []
 
 
 def _groups(groups: Any) -> tuple[dict[str, Any], ...]:

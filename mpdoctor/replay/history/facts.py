@@ -19,7 +19,9 @@ WINDOW = 25
 COLLAPSE = 1e-3
 """A gradient norm below this share of its earlier median has collapsed."""
 GROWTH = 3.0
-"""A loss or gradient norm that grew by this factor, row after row, was growing."""
+"""A loss or gradient norm that grew by this factor in all, row after row, was growing."""
+GROWTH_PER_ROW = 1.2
+"""Least mean growth from row to row: steps that overshoot feed on themselves, slow drifts do not."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -197,19 +199,32 @@ def _finite(rows: Sequence[StepRecord], name: str) -> list[tuple[int, float]]:
 
 
 def _growth(rows: Sequence[StepRecord]) -> Change | None:
-    """The loss or gradient norm that grew most over the last rows, never falling by more than a tenth on its way."""
-    found = []
-    for name, what in (("loss", "loss"), ("grad_norm", "gradient norm")):
-        values = _finite(rows, name)
-        start = len(values) - 1
-        while start > 0 and values[start - 1][1] <= values[start][1] * 1.1:
-            start -= 1
-        if len(values) - start < 3 or start < 0:
-            continue
-        lowest = min(range(start, len(values)), key=lambda i: values[i][1])
-        if len(values) - lowest >= 3 and values[lowest][1] > 0 and values[-1][1] >= GROWTH * values[lowest][1]:
-            found.append(Change(what=what, from_step=values[lowest][0], to_step=values[-1][0], before=values[lowest][1], after=values[-1][1]))
-    return max(found, key=lambda change: change.factor, default=None)
+    """The loss that grew row by row to the end, above all that came before; else the gradient norm, if the loss did not fall meanwhile."""
+    losses, norms = _finite(rows, "loss"), _finite(rows, "grad_norm")
+    grown = _grown(losses, "loss")
+    if grown is not None:
+        return grown
+    grown = _grown(norms, "gradient norm")
+    if grown is None:
+        return None
+    meanwhile = [loss for step, loss in losses if grown.from_step <= step <= grown.to_step]
+    return None if meanwhile and meanwhile[-1] < 0.9 * meanwhile[0] else grown
+
+
+def _grown(values: Sequence[tuple[int, float]], what: str) -> Change | None:
+    """Growth over the last rows, never falling by more than a tenth on the way, to a height not seen before."""
+    if len(values) < 4:
+        return None
+    start = len(values) - 1
+    while start > 0 and values[start - 1][1] <= values[start][1] * 1.1:
+        start -= 1
+    lowest = min(range(start, len(values)), key=lambda i: (values[i][1], -i))
+    (first_step, before), (last_step, after) = values[lowest], values[-1]
+    count = len(values) - 1 - lowest
+    earlier = max((v for _, v in values[:start]), default=0.0)
+    if count < 3 or before <= 0 or after < GROWTH * before or after < GROWTH_PER_ROW**count * before or after < 1.5 * earlier:
+        return None
+    return Change(what=what, from_step=first_step, to_step=last_step, before=before, after=after)
 
 
 def _diverged(rows: Sequence[StepRecord]) -> Change | None:

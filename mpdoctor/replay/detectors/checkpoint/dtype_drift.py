@@ -46,11 +46,7 @@ def check(evidence: CheckpointEvidence) -> Iterator[Hit | Exclusion]:
         return
     if config == "float16":
         above = sum(t.above_fp16 for t in evidence.autopsy.tensors if t.entry.dtype == stored)
-        effect = (
-            f"the next loader casts them to fp16, where {above:,} of them are infinite"
-            if above
-            else "the next loader casts them to fp16 (largest 65504)"
-        )
+        effect = "the next loader casts them to fp16" + (f", where {above:,} of them are infinite" if above else " (largest number 65504)")
         severity = Severity.ERROR if above else Severity.WARNING
     elif config == "bfloat16":
         effect = "the next loader casts them to bf16 and keeps 8 significant bits"
@@ -61,14 +57,8 @@ def check(evidence: CheckpointEvidence) -> Iterator[Hit | Exclusion]:
     text = f"config.json says {config}, the weights are {stored}: {effect}"
     facts = (saw(f"stored bytes by dtype: {', '.join(f'{d} {n:,}' for d, n in story.stored.items())}", evidence.checkpoint.path),)
     remedy = Remedy(text=f'Set "dtype": "{stored}" in config.json, or pass dtype=torch.{stored} when loading.')
-    yield Hit(
-        message=text,
-        at=at(evidence.checkpoint.path / "config.json", "dtype"),
-        evidence=facts,
-        remedy=remedy,
-        severity=severity,
-        identity=f"{config}/{stored}",
-    )
+    place = at(evidence.checkpoint.path / "config.json", "dtype")
+    yield Hit(message=text, at=place, evidence=facts, remedy=remedy, severity=severity, identity=f"{config}/{stored}")
 
 
 RULE: Rule[CheckpointEvidence] = Rule(code="RUN708", severity=Severity.WARNING, cause="checkpoint", needs=("checkpoint", "autopsy"), check=check)

@@ -48,12 +48,8 @@ def check(evidence: CheckpointEvidence) -> Iterator[Hit | Exclusion]:
         return
     many = skipped > _FEW_STEPS and skipped / step > _MANY
     facts = (saw(f"optimizer step {taken}, run step {step}", evidence.checkpoint.path),)
-    verdict = (
-        f"({percent(skipped / step)}), more than a scaler's search explains"
-        if many
-        else "which is normal: a dynamic scaler finds its scale by skipping"
-    )
-    text = f"{taken} optimizer steps of {step}: {skipped} skipped by the loss scaler, {verdict}"
+    verdict = "more than a scaler's search explains" if many else "which is normal: a dynamic scaler finds its scale by skipping"
+    text = f"{taken} optimizer steps of {step}: {skipped} ({percent(skipped / step)}) skipped by the loss scaler, {verdict}"
     yield Hit(
         message=text, at=at(evidence.checkpoint.path), evidence=facts, severity=Severity.WARNING if many else Severity.INFO,
         confidence=Confidence.MEDIUM if many else Confidence.HIGH, cause="loss-scaling" if many else None,

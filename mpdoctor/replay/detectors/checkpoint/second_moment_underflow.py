@@ -52,9 +52,7 @@ def check(evidence: CheckpointEvidence) -> Iterator[Hit | Exclusion]:
     text = f"{name} ({moment.entry.dtype}): at least {percent(share)} of elements are zero while their first moment is not{about}; {len(worst)} of "
     text += f"{len(moments)} second moments are like this, and Adam divides by their root"
     facts = tuple(saw(f"{n}: at least {percent(s)}", moments[n].entry.file, n) for s, n in worst[:5])
-    remedy = Remedy(
-        text="Keep optimizer state and master weights in fp32 and use autocast for the forward pass; until then raise Adam's eps to 1e-6."
-    )
+    remedy = Remedy(text="Keep weights and optimizer state in fp32, with autocast for the forward pass; until then raise Adam's eps to 1e-6.")
     yield Hit(message=text, at=at(moment.entry.file, name), evidence=facts, remedy=remedy)
 
 

@@ -50,9 +50,7 @@ def check(evidence: CheckpointEvidence) -> Iterator[Hit | Exclusion]:
     worst = max(bad, key=lambda t: t.share(t.zeros))
     text = f"{worst.name}: {percent(worst.share(worst.zeros))} exactly zero and {percent(worst.share(worst.subnormals))} subnormal in fp16"
     text += f"; {len(bad)} matrices look as if they had been cast to fp16 from a wider dtype"
-    facts = tuple(
-        saw(f"{t.name}: {percent(t.share(t.zeros))} zero, {percent(t.share(t.subnormals))} subnormal", t.entry.file, t.name) for t in bad[:5]
-    )
+    facts = tuple(saw(f"{t.name}: {percent(t.share(t.zeros))} zero", t.entry.file, t.name) for t in bad[:5])
     yield Hit(message=text, at=at(worst.entry.file, worst.name), evidence=facts)
 
 

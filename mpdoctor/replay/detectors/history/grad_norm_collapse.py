@@ -48,9 +48,7 @@ def check(evidence: CheckpointEvidence) -> Iterator[Hit | Exclusion]:
         return
     fp16 = evidence.compute == "float16" or facts.scale_last is not None
     unscaled = fp16 and facts.scale_last is None and (evidence.checkpoint is None or not evidence.checkpoint.scaler)
-    remedy = (
-        Remedy(text="Use a dynamic loss scale (torch.amp.GradScaler with its defaults), or train in bf16, which needs none.") if unscaled else None
-    )
+    remedy = Remedy(text="Use a dynamic loss scale (GradScaler with its defaults), or train in bf16, which needs none.") if unscaled else None
     yield Hit(
         message=text, at=at(history.path, f"step {step}"), evidence=(logged(text),), remedy=remedy, cause="loss-scaling" if fp16 else None,
         confidence=Confidence.HIGH if unscaled else Confidence.MEDIUM,

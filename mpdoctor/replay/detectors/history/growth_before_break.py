@@ -37,7 +37,7 @@ _STRONG = 10.0
 
 
 def check(evidence: CheckpointEvidence) -> Iterator[Hit | Exclusion]:
-    """One hit; sure only when the growth is large and ends in the break."""
+    """One hit; sure only when the growth is large, and ends in the break or is the loss's own."""
     assert evidence.history is not None
     history, facts = evidence.history, evidence.history.facts
     change = facts.growth or facts.diverged
@@ -49,7 +49,7 @@ def check(evidence: CheckpointEvidence) -> Iterator[Hit | Exclusion]:
     details = [logged(text)]
     if facts.lr_at_break is not None:
         details.append(logged(f"the learning rate at the break is {facts.lr_at_break:.3g}"))
-    sure = broke and facts.growth is not None and change.factor >= _STRONG
+    sure = facts.growth is not None and change.factor >= _STRONG and (broke or change.what == "loss")
     confidence = Confidence.HIGH if sure else Confidence.MEDIUM if broke or facts.diverged is not None else Confidence.LOW
     yield Hit(message=text, at=at(history.path, f"step {change.to_step}"), evidence=tuple(details), confidence=confidence)
 
