@@ -100,7 +100,7 @@ def trainer_fields(reader: Reader) -> Fields:
         "accumulation_steps": reader.integer("gradient_accumulation_steps", default=1, note=VERSION),
         "tf32": reader.flag("tf32"),
         "eval_dtype": _eval_dtype(reader),
-        "apex_level": reader.text("fp16_opt_level", default="O1") if reader.text("half_precision_backend", "fp16_backend").value == "apex" else UNKNOWN,
+        "apex_level": _apex(reader),
         "distributed": fsdp(reader),
         "activation_checkpointing": reader.flag("activation_checkpointing", "gradient_checkpointing", default=False, note=VERSION),
         "compile": reader.flag("torch_compile", default=False, note=VERSION),
@@ -165,6 +165,11 @@ def _eval_dtype(reader: Reader) -> Setting[str]:
         if flag.value:
             return flag.becomes(name)
     return UNKNOWN
+
+
+def _apex(reader: Reader) -> Setting[str]:
+    backend = reader.text("half_precision_backend", "fp16_backend")
+    return reader.text("fp16_opt_level", default="O1", note="transformers 4") if backend.value == "apex" else UNKNOWN
 
 
 def _anomaly(reader: Reader) -> Setting[bool]:

@@ -97,3 +97,8 @@ def torch_scaler(at: Setting[Any], note: str = "torch.amp.GradScaler's default")
         "growth_factor": at.becomes(2.0, note),
         "backoff_factor": at.becomes(0.5, note),
     }
+
+
+def joined(*parts: Fields) -> Fields:
+    """Several parts as one; where two set the same field, the later part wins."""
+    return {name: setting for part in parts for name, setting in part.items()}

@@ -7,6 +7,7 @@ With FSDP, parameters, buffers and gradient reduction all take the dtype of `mix
 from __future__ import annotations
 
 from mpdoctor.check.dialect import Dialect, Role, count
+from mpdoctor.check.lifting import joined
 from mpdoctor.check.reader import Fields, Reader
 from mpdoctor.check.sources.node import Document
 from mpdoctor.core.training import UNKNOWN, Setting, TrainingConfig
@@ -36,7 +37,10 @@ def lift(reader: Reader) -> TrainingConfig:
     return TrainingConfig(
         dialect="accelerate",
         files=(reader.path,),
-        **_precision(compute, fsdp=fsdp, deepspeed=deepspeed),
+        **joined(
+            _precision(compute, fsdp=fsdp, deepspeed=deepspeed),
+            (_fp8(reader, mixed) if fp8 or reader.has("fp8_config") else {}),
+        ),
         fp16_requested=mixed.becomes(mixed.value == "fp16") if mixed.explicit else UNKNOWN,
         bf16_requested=mixed.becomes(mixed.value == "bf16") if mixed.explicit else UNKNOWN,
         distributed=_distributed(reader, str(kind).upper()) if not from_file.known else UNKNOWN,
@@ -47,7 +51,6 @@ def lift(reader: Reader) -> TrainingConfig:
         compile=_compile(reader),
         softmax_fp32=reader.flag("megatron_lm_config.megatron_lm_attention_softmax_in_fp32"),
         save_dtype=_save_dtype(reader, compute),
-        **(_fp8(reader, mixed) if fp8 or reader.has("fp8_config") else {}),
         extra={
             "accelerate.deepspeed_config_file": from_file,
             "accelerate.mixed_precision": mixed,

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from mpdoctor.check import hf_arguments as hf
 from mpdoctor.check.dialect import Dialect, Role, count
-from mpdoctor.check.lifting import autocast, clipping, fp32, model_settings, optimizer_settings
+from mpdoctor.check.lifting import autocast, clipping, fp32, joined, model_settings, optimizer_settings
 from mpdoctor.check.reader import Fields, Reader
 from mpdoctor.check.sources.node import Document
 from mpdoctor.core.training import UNKNOWN, Origin, Setting, TrainingConfig
@@ -35,13 +35,15 @@ def lift(reader: Reader) -> TrainingConfig:
     return TrainingConfig(
         dialect="axolotl",
         files=(reader.path,),
-        **_precision(reader, method),
-        **optimizer_settings(optimizer),
-        **model_settings(name),
-        **clipping(reader.number("max_grad_norm", default=1.0, note=hf.VERSION)),
-        **hf.warmup(reader),
-        **_quantization(reader),
-        **_fp8(reader),
+        **joined(
+            _precision(reader, method),
+            optimizer_settings(optimizer),
+            model_settings(name),
+            clipping(reader.number("max_grad_norm", default=1.0, note=hf.VERSION)),
+            hf.warmup(reader),
+            _quantization(reader),
+            _fp8(reader),
+        ),
         lr=reader.number("learning_rate"),
         eps=reader.number("adam_epsilon", default=1e-8, note=hf.VERSION),
         beta1=reader.number("adam_beta1", default=0.9, note=hf.VERSION),
@@ -103,8 +105,7 @@ def _weights(at: Setting[bool], compute: str, reader: Reader, method: Setting[st
     """Weights are loaded in the compute dtype: without masters for full fine-tuning, unless FSDP or ZeRO keep some."""
     fields = autocast(at, compute)
     if method.value in hf.ADAPTERS:
-        quantised = reader.flag("load_in_4bit").value or reader.flag("load_in_8bit").value
-        return fields | {"param_dtype": at.becomes(compute, "the frozen base; adapters are fp32"), **({} if not quantised else {})}
+        return fields | {"param_dtype": at.becomes(compute, "the frozen base; adapters are fp32")}
     if _distributed(reader).known or reader.has("deepspeed"):
         return fields
     note = "Axolotl loads the model in this dtype, and keeps no fp32 copy without FSDP or ZeRO"
@@ -157,7 +158,8 @@ def _attention(reader: Reader) -> Setting[str]:
     if named.known:
         return hf.attention(named)
     for key, kind in (
-        ("flash_attention", "flash2"), ("sdp_attention", "sdpa"), ("xformers_attention", "xformers"), ("flex_attention", "flex"), ("eager_attention", "eager"), ("sage_attention", "sage"),
+        ("flash_attention", "flash2"), ("sdp_attention", "sdpa"), ("xformers_attention", "xformers"), ("flex_attention", "flex"),
+        ("eager_attention", "eager"), ("sage_attention", "sage"),
     ):  # fmt: skip
         if (flag := reader.flag(key)).value:
             return flag.becomes(kind)

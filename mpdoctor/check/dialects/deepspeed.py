@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from mpdoctor.check.dialect import Dialect, Role, count
+from mpdoctor.check.lifting import joined
 from mpdoctor.check.optimizers import lr_is_peak, optimizer_family
 from mpdoctor.check.reader import Fields, Reader
 from mpdoctor.check.sources.node import Document
@@ -47,12 +48,14 @@ def lift(reader: Reader) -> TrainingConfig:
         fp16_requested=fp16,
         bf16_requested=bf16,
         compute_dtype=compute,
-        **(_weights(reader, compute, pure) if compute.value in ("fp16", "bf16") else {}),
+        **joined(
+            (_weights(reader, compute, pure) if compute.value in ("fp16", "bf16") else {}),
+            (loss_scale(reader, compute) if compute.value == "fp16" else {}),
+        ),
         reduce_dtype=comm if comm.known else compute.becomes(compute.value, "communication_data_type unset") if compute.known else UNKNOWN,
         grad_accum_dtype=reader.dtype("data_types.grad_accum_dtype"),
         buffer_dtype=reader.dtype("data_types.buffer_dtype"),
         apex_level=reader.text("amp.opt_level", default="O1", note=VERSION) if reader.flag("amp.enabled").value else UNKNOWN,
-        **(loss_scale(reader, compute) if compute.value == "fp16" else {}),
         optimizer=optimizer,
         optimizer_family=optimizer.becomes(optimizer_family(str(optimizer.value))) if optimizer.known else UNKNOWN,
         lr=_filled(reader, reader.number, "optimizer.params.lr", "lr"),

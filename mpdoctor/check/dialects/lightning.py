@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 
 from mpdoctor.check.dialect import Dialect, Role, count
-from mpdoctor.check.lifting import clipping, optimizer_settings
+from mpdoctor.check.lifting import clipping, joined, optimizer_settings
 from mpdoctor.check.lightning_precision import precision_fields, requested
 from mpdoctor.check.reader import Fields, Reader
 from mpdoctor.check.sources.node import Document
@@ -54,10 +54,12 @@ def lift(reader: Reader) -> TrainingConfig:
         dialect="lightning",
         files=(reader.path,),
         framework_version=_version(reader),
-        **fields,
-        **(optimizer | ({"optimizer_fused": fused} if fused.known else {})),
-        **clipping(clip, "value" if by_value else "norm"),
-        **_init_args(reader),
+        **joined(
+            fields,
+            (optimizer | ({"optimizer_fused": fused} if fused.known else {})),
+            clipping(clip, "value" if by_value else "norm"),
+            _init_args(reader),
+        ),
         schedule=_class(reader, "lr_scheduler", "model.init_args.lr_scheduler"),
         total_steps=_positive(reader.integer(*_at("trainer.max_steps"))),
         epochs=reader.number(*_at("trainer.max_epochs")),
@@ -66,7 +68,11 @@ def lift(reader: Reader) -> TrainingConfig:
         distributed=_distributed(strategy),
         anomaly_mode=reader.flag(*_at("trainer.detect_anomaly"), default=False, note=VERSION),
         log_every=reader.integer(*_at("trainer.log_every_n_steps"), default=50, note=VERSION),
-        extra={"lightning.precision": precision, "lightning.strategy": strategy, "lightning.sync_batchnorm": reader.flag(*_at("trainer.sync_batchnorm"))},
+        extra={
+            "lightning.precision": precision,
+            "lightning.strategy": strategy,
+            "lightning.sync_batchnorm": reader.flag(*_at("trainer.sync_batchnorm")),
+        },
     )
 
 
@@ -103,9 +109,11 @@ def _class(reader: Reader, *paths: str) -> Setting[str]:
 
 
 def _init_args(reader: Reader) -> Fields:
-    def number(*names: str, **more: float) -> Setting[float]:
-        paths = [path for name in names for base in ("optimizer.init_args", "optimizer", "model.init_args", "model") for path in _at(f"{base}.{name}")]
-        return reader.number(*paths, **more)
+    def number(*names: str) -> Setting[float]:
+        paths = [
+            path for name in names for base in ("optimizer.init_args", "optimizer", "model.init_args", "model") for path in _at(f"{base}.{name}")
+        ]
+        return reader.number(*paths)
 
     return {
         "lr": number("lr", "learning_rate"),

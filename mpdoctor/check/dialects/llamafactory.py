@@ -101,7 +101,9 @@ def _quantization(reader: Reader, compute: Setting[str]) -> Fields:
     if bits.value is None:
         return {}
     method = str(reader.text("quantization_method", default="bnb").value).lower()
-    name = f"bnb{bits.value}" if method in ("bnb", "bitsandbytes") and bits.value in (4, 8) else method if method in ("hqq", "gptq", "awq") else "other"
+    name = (
+        f"bnb{bits.value}" if method in ("bnb", "bitsandbytes") and bits.value in (4, 8) else method if method in ("hqq", "gptq", "awq") else "other"
+    )
     return {
         "quantization": bits.becomes(name),
         "quant_compute_dtype": compute if compute.known else UNKNOWN,

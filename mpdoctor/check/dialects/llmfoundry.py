@@ -7,7 +7,7 @@ Defaults: Composer of April 2026, llm-foundry of July 2025.
 from __future__ import annotations
 
 from mpdoctor.check.dialect import Dialect, Role, count
-from mpdoctor.check.lifting import autocast, clipping, fp32, model_settings, optimizer_settings, pure, torch_scaler
+from mpdoctor.check.lifting import autocast, clipping, fp32, joined, model_settings, optimizer_settings, pure, torch_scaler
 from mpdoctor.check.reader import Fields, Reader
 from mpdoctor.check.sources.node import Document
 from mpdoctor.core.training import UNKNOWN, Origin, Setting, TrainingConfig
@@ -29,7 +29,9 @@ def lift(reader: Reader) -> TrainingConfig:
     precision = reader.text("precision")
     if not precision.known and precision.at is None:
         foundry = reader.has("train_loader") and reader.has("model")
-        precision = reader.constant("amp_bf16" if foundry else "amp_fp16", "llm-foundry's default" if foundry else f"{VERSION}, on a GPU", key="precision")
+        precision = reader.constant(
+            "amp_bf16" if foundry else "amp_fp16", "llm-foundry's default" if foundry else f"{VERSION}, on a GPU", key="precision"
+        )
     fields = _precision(reader, precision, sharded=sharded)
     name = reader.text("model.pretrained_model_name_or_path", "model.name")
     model = model_settings(name)
@@ -38,17 +40,19 @@ def lift(reader: Reader) -> TrainingConfig:
     return TrainingConfig(
         dialect="llmfoundry",
         files=(reader.path,),
-        **fields,
-        **optimizer_settings(reader.text("optimizer.name")),
-        **(model | ({"n_params": size} if size.known else {})),
-        **_clip(reader, clip),
+        **joined(
+            fields,
+            optimizer_settings(reader.text("optimizer.name")),
+            (model | ({"n_params": size} if size.known else {})),
+            _clip(reader, clip),
+        ),
         lr=reader.number("optimizer.lr"),
         eps=reader.number("optimizer.eps"),
         beta1=reader.number("optimizer.betas.0"),
         beta2=reader.number("optimizer.betas.1"),
         weight_decay=reader.number("optimizer.weight_decay"),
         schedule=reader.text("scheduler.name"),
-        warmup_steps=_batches(reader.text("scheduler.t_warmup")),
+        warmup_steps=_warmup(reader.text("scheduler.t_warmup")),
         total_steps=_batches(reader.text("max_duration")),
         global_batch=reader.integer("global_train_batch_size"),
         micro_batch=reader.integer("device_train_microbatch_size"),
@@ -114,6 +118,11 @@ def _batches(time: Setting[str]) -> Setting[int]:
     """`100ba` is 100 steps; epochs and tokens cannot be told in steps here."""
     text = str(time.value or "")
     return time.becomes(int(text[:-2])) if text.endswith("ba") and text[:-2].isdecimal() and len(text) < 15 else UNKNOWN
+
+
+def _warmup(time: Setting[str]) -> Setting[float]:
+    steps = _batches(time)
+    return time.becomes(float(steps.value)) if steps.value is not None else UNKNOWN
 
 
 def _method(reader: Reader) -> Setting[str]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 
 from mpdoctor.check.dialect import Dialect, Role, count
-from mpdoctor.check.lifting import clipping, fp32, master_weights, optimizer_settings
+from mpdoctor.check.lifting import clipping, fp32, joined, master_weights, optimizer_settings
 from mpdoctor.check.reader import Fields, Reader
 from mpdoctor.check.sources.node import Document
 from mpdoctor.core.training import UNKNOWN, Origin, Setting, TrainingConfig
@@ -42,18 +42,20 @@ def lift(reader: Reader) -> TrainingConfig:
     return TrainingConfig(
         dialect="megatron",
         files=(reader.path,),
-        **fields,
-        **(_scaler(reader) if compute == "fp16" else {}),
-        **optimizer_settings(reader.text(*_flag("optimizer"), default="adam", note=VERSION)),
-        **clipping(reader.number(*_flag("clip-grad"), default=1.0, note=VERSION)),
-        **_fp8(reader),
+        **joined(
+            fields,
+            (_scaler(reader) if compute == "fp16" else {}),
+            optimizer_settings(reader.text(*_flag("optimizer"), default="adam", note=VERSION)),
+            clipping(reader.number(*_flag("clip-grad"), default=1.0, note=VERSION)),
+            _fp8(reader),
+            _warmup(reader),
+        ),
         lr=reader.number(*_flag("lr")),
         eps=reader.number(*_flag("adam-eps"), default=1e-8, note=VERSION),
         beta1=reader.number(*_flag("adam-beta1"), default=0.9, note=VERSION),
         beta2=reader.number(*_flag("adam-beta2"), default=0.999, note=VERSION),
         weight_decay=reader.number(*_flag("weight-decay"), default=0.01, note=VERSION),
         schedule=reader.text(*_flag("lr-decay-style"), default="linear", note=VERSION),
-        **_warmup(reader),
         total_steps=reader.integer(*_flag("train-iters")),
         micro_batch=reader.integer(*_flag("micro-batch-size")),
         global_batch=reader.integer(*_flag("global-batch-size")),
@@ -83,7 +85,7 @@ def _flag(name: str) -> tuple[str, ...]:
 def _precision(reader: Reader) -> Fields:
     fp16, bf16 = reader.flag(*_flag("fp16"), default=False, note=VERSION), reader.flag(*_flag("bf16"), default=False, note=VERSION)
     asked: Fields = {"fp16_requested": fp16, "bf16_requested": bf16}
-    if fp16.value and bf16.value or not fp16.known or not bf16.known:
+    if (fp16.value and bf16.value) or not fp16.known or not bf16.known:
         return asked
     if not fp16.value and not bf16.value:
         return asked | fp32(bf16)

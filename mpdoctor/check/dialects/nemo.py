@@ -7,7 +7,7 @@ factor, not a rate. Defaults: NeMo of September 2025.
 from __future__ import annotations
 
 from mpdoctor.check.dialect import Dialect, Role
-from mpdoctor.check.lifting import clipping, master_weights, optimizer_settings
+from mpdoctor.check.lifting import clipping, joined, master_weights, optimizer_settings
 from mpdoctor.check.lightning_precision import precision_fields, requested
 from mpdoctor.check.reader import Fields, Reader
 from mpdoctor.check.sources.node import Document
@@ -36,6 +36,8 @@ def lift(reader: Reader) -> TrainingConfig:
         fields |= master_weights(precision, compute, note="megatron_amp_O2: 16-bit weights, fp32 copies")
     if compute == "fp16" and megatron:
         fields |= _scaler(reader)
+    if reader.has("model.fsdp_grad_reduce_dtype"):
+        fields["reduce_dtype"] = reader.dtype("model.fsdp_grad_reduce_dtype")
     schedule = reader.text("model.optim.sched.name")
     noam = str(schedule.value or "").startswith("Noam")
     optimizer = optimizer_settings(reader.text("model.optim.name"))
@@ -45,10 +47,12 @@ def lift(reader: Reader) -> TrainingConfig:
     return TrainingConfig(
         dialect="nemo",
         files=(reader.path,),
-        **fields,
-        **optimizer,
-        **clipping(clip),
-        **_fp8(reader),
+        **joined(
+            fields,
+            optimizer,
+            clipping(clip),
+            _fp8(reader),
+        ),
         lr=reader.number("model.optim.lr"),
         eps=reader.number("model.optim.eps", default=1e-8, note="torch.optim"),
         beta1=reader.number("model.optim.betas.0"),
@@ -65,7 +69,6 @@ def lift(reader: Reader) -> TrainingConfig:
         sequence_length=reader.integer("model.encoder_seq_length"),
         softmax_fp32=reader.flag("model.attention_softmax_in_fp32"),
         logit_dtype=_logits(reader),
-        reduce_dtype=reader.dtype("model.fsdp_grad_reduce_dtype") if reader.has("model.fsdp_grad_reduce_dtype") else fields.get("reduce_dtype", UNKNOWN),
         distributed=reader.text("trainer.strategy").becomes("megatron") if megatron else UNKNOWN,
         domain=_domain(reader, megatron=megatron),
         method=_method(reader),

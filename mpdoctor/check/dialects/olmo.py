@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from mpdoctor.check.dialect import Dialect, Role, count
-from mpdoctor.check.lifting import autocast, clipping, fp32, optimizer_settings, torch_scaler
+from mpdoctor.check.lifting import autocast, clipping, fp32, joined, optimizer_settings, torch_scaler
 from mpdoctor.check.reader import Fields, Reader
 from mpdoctor.check.sources.node import Document
 from mpdoctor.core.training import UNKNOWN, Origin, Setting, TrainingConfig
@@ -31,9 +31,11 @@ def lift(reader: Reader) -> TrainingConfig:
     return TrainingConfig(
         dialect="olmo",
         files=(reader.path,),
-        **_precision(reader),
-        **optimizer_settings(reader.text("optimizer.name")),
-        **(clipping(clip) if clip.known else {"clip_kind": reader.constant("none", VERSION, key="max_grad_norm")}),
+        **joined(
+            _precision(reader),
+            optimizer_settings(reader.text("optimizer.name")),
+            (clipping(clip) if clip.known else {"clip_kind": reader.constant("none", VERSION, key="max_grad_norm")}),
+        ),
         lr=reader.number("optimizer.learning_rate"),
         eps=reader.number("optimizer.eps", default=1e-5, note=VERSION),
         beta1=reader.number("optimizer.betas.0", default=0.9, note=VERSION),

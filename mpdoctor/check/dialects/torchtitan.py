@@ -7,7 +7,7 @@ Defaults: torchtitan of 2025 (`config/job_config.py`) and of August 2026.
 from __future__ import annotations
 
 from mpdoctor.check.dialect import Dialect, Role, count
-from mpdoctor.check.lifting import autocast, clipping, fp32, optimizer_settings, pure
+from mpdoctor.check.lifting import autocast, clipping, fp32, joined, optimizer_settings, pure
 from mpdoctor.check.models import model_family, parameter_count
 from mpdoctor.check.reader import Fields, Reader
 from mpdoctor.check.sources.node import Document
@@ -30,10 +30,12 @@ def lift(reader: Reader) -> TrainingConfig:
     return TrainingConfig(
         dialect="torchtitan",
         files=(reader.path,),
-        **_precision(reader),
-        **optimizer_settings(reader.text("optimizer.name", default="AdamW", note=VERSION)),
-        **clipping(reader.number("training.max_norm", default=1.0, note=VERSION)),
-        **_fp8(reader),
+        **joined(
+            _precision(reader),
+            optimizer_settings(reader.text("optimizer.name", default="AdamW", note=VERSION)),
+            clipping(reader.number("training.max_norm", default=1.0, note=VERSION)),
+            _fp8(reader),
+        ),
         lr=reader.number("optimizer.lr", default=8e-4, note=VERSION),
         eps=reader.number("optimizer.eps", default=1e-8, note=VERSION),
         beta1=reader.number("optimizer.beta1", default=0.9, note=VERSION),

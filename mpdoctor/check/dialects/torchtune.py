@@ -7,7 +7,7 @@ Defaults: torchtune of April 2026.
 from __future__ import annotations
 
 from mpdoctor.check.dialect import Dialect, Role
-from mpdoctor.check.lifting import clipping, fp32, model_settings, optimizer_settings, pure
+from mpdoctor.check.lifting import clipping, fp32, joined, model_settings, optimizer_settings, pure
 from mpdoctor.check.reader import Fields, Reader
 from mpdoctor.check.sources.node import Document
 from mpdoctor.core.training import UNKNOWN, Origin, Setting, TrainingConfig
@@ -32,12 +32,14 @@ def lift(reader: Reader) -> TrainingConfig:
     return TrainingConfig(
         dialect="torchtune",
         files=(reader.path,),
-        **_precision(dtype),
-        **optimizer_settings(reader.text("optimizer._component_", "optimizer.optimizer._component_")),
-        **model_settings(name),
-        **clipping(clip),
-        **_fp8(reader),
-        **_quantization(name, dtype),
+        **joined(
+            _precision(dtype),
+            optimizer_settings(reader.text("optimizer._component_", "optimizer.optimizer._component_")),
+            model_settings(name),
+            clipping(clip),
+            _fp8(reader),
+            _quantization(name, dtype),
+        ),
         lr=reader.number("optimizer.lr", "optimizer.optimizer.lr"),
         eps=reader.number("optimizer.eps", default=1e-8, note="torch.optim.AdamW"),
         beta2=reader.number("optimizer.betas.1", default=0.999, note="torch.optim.AdamW"),
@@ -88,7 +90,11 @@ def _fp8(reader: Reader) -> Fields:
     fp8 = reader.flag("enable_fp8_training")
     if not fp8.value:
         return {}
-    return {"fp8": fp8, "fp8_backend": reader.constant("ao", VERSION), "fp8_recipe": reader.text("fp8_recipe_name", default="tensorwise", note=VERSION)}
+    return {
+        "fp8": fp8,
+        "fp8_backend": reader.constant("ao", VERSION),
+        "fp8_recipe": reader.text("fp8_recipe_name", default="tensorwise", note=VERSION),
+    }
 
 
 def _null(reader: Reader, key: str) -> Setting[float]:

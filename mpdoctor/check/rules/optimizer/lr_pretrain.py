@@ -1,7 +1,7 @@
 """A learning rate too high for pretraining a model of this size.
 
 What it looks for
-Pretraining with an Adam-like optimizer at more than 4 times (warning) or 15 times (error) what models of the size are trained with.
+Pretraining with an Adam-like optimizer at more than 6 times (warning) or 15 times (error) what models of the size are trained with.
 
 Why training breaks
 The largest stable learning rate falls with width and depth. 6e-4 suits 125 million parameters; 70 billion diverge at a fifth of it, first as
