@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, fields
 from enum import StrEnum
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from mpdoctor.core.location import DeviceRef
 
-T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
 
 
 @dataclass(frozen=True, slots=True)
-class Reading(Generic[T]):
+class Reading(Generic[T_co]):
     """One metric: `value`, or None with the `reason` (not supported, no permission, lost, missing in this driver)."""
 
-    value: T | None = None
+    value: T_co | None = None
     reason: str | None = None
 
     def __bool__(self) -> bool:
@@ -61,7 +61,7 @@ class FormatSupport:
         return Support.NATIVE if name == "fp32" else getattr(self, name, Support.UNKNOWN)
 
 
-def unread() -> Reading[object]:
+def unread() -> Reading[Any]:
     """A metric that nothing asked for."""
     return Reading(None, "not read")
 
@@ -70,7 +70,7 @@ def unread() -> Reading[object]:
 class GpuInfo:
     """One device at one instant.
 
-    `source` says where it comes from: `nvml`, `table` (a card named by `--gpu`), `cpu`, `sysfs`...
+    `source` says where it comes from: `nvml`, `amdsmi`, `sysfs` or `sysctl` (read), `table` (named by `--gpu`), `cpu`.
     """
 
     ref: DeviceRef
@@ -79,15 +79,18 @@ class GpuInfo:
     compute_capability: Reading[tuple[int, int]] = field(default_factory=Reading)
     architecture: Reading[str] = field(default_factory=Reading)
     formats: FormatSupport = field(default_factory=FormatSupport)
-    metrics: dict[str, Reading[object]] = field(default_factory=dict)
-    """Everything else that was asked for, by name (`memory_total_bytes`, `ecc_mode`, ...)."""
+    metrics: dict[str, Reading[Any]] = field(default_factory=dict)
+    """Everything else that was asked for, by name, units in the name (`memory_total_bytes`, `ecc_enabled`, `power_watts`, ...); plain JSON values.
+
+    `state` is there for every GPU that was read: `ok`, `lost`, `needs reset`, or why it cannot be read.
+    """
 
     @property
     def name(self) -> str:
         """Marketing name as the driver or the table gives it."""
         return self.ref.name
 
-    def metric(self, name: str) -> Reading[object]:
+    def metric(self, name: str) -> Reading[Any]:
         """A metric by name; absent metrics read as not read."""
         return self.metrics.get(name, unread())
 

@@ -61,7 +61,7 @@ def _of_capability(major: int, minor: int) -> GpuInfo:
 
     capability = (major, minor)
     if not nvidia.known(capability) and capability < nvidia.NEWEST_KNOWN:
-        known = ", ".join(f"{a}.{b}" for a, b in sorted(nvidia._ARCHITECTURES) if a == major) or "3.5 to 12.1"
+        known = ", ".join(f"{a}.{b}" for a, b in nvidia.capabilities() if a == major) or "3.5 to 12.1"
         raise UsageError(f"no GPU has the compute capability {major}.{minor}", f"known: {known}")
     return GpuInfo(
         ref=DeviceRef(name=f"compute capability {major}.{minor}"),
@@ -79,7 +79,7 @@ def _of_target(text: str) -> GpuInfo:
     target = amd.clean(text)
     architecture = amd.architecture(target)
     if architecture is None:
-        raise UsageError(f"{target} is not in the table of AMD GPUs", "known: gfx900, gfx906, gfx908, gfx90a, gfx94x, gfx95x, gfx101x, gfx103x, gfx110x, gfx115x, gfx120x")
+        raise UsageError(f"{target} is not in the table of AMD GPUs", f"known: {', '.join(f'{prefix}*' for prefix in amd.targets())}")
     return GpuInfo(
         ref=DeviceRef(name=target),
         vendor="amd",
@@ -106,7 +106,7 @@ def _of_card(text: str) -> GpuInfo:
         architecture=Reading(card.architecture),
         formats=card.formats,
         metrics={
-            "target": Reading(card.generation if card.vendor == "amd" else None, "only AMD GPUs have an LLVM target"),
+            **({"target": Reading[object](card.generation)} if card.vendor == "amd" else {}),
             "memory_total_bytes": Reading(size * 2**30 if size else None, None if size else f"sold with {sizes} GiB"),
         },
     )
@@ -121,7 +121,7 @@ def _present() -> tuple[GpuInfo, ...]:
 def _identified(name: str, present: Sequence[GpuInfo]) -> GpuInfo:
     """The GPU of this machine with a UUID (as far as it is unique) or a PCI bus id."""
     wanted = name.lower()
-    matching = [gpu for gpu in present if (gpu.ref.uuid or "").lower().startswith(wanted)] or [
+    matching = [gpu for gpu in present if any(identity.lower().startswith(wanted) for identity in _uuids(gpu))] or [
         gpu for gpu in present if str(gpu.metric("pci_bus_id").value or "").lower().endswith(wanted)
     ]
     if len(matching) == 1:
@@ -129,3 +129,9 @@ def _identified(name: str, present: Sequence[GpuInfo]) -> GpuInfo:
     here = ", ".join(gpu.ref.uuid or str(gpu.ref) for gpu in present) or "none"
     what = "several GPUs here start with" if matching else "no GPU in this machine is"
     raise UsageError(f"{what} {name}", f"GPUs here: {here}")
+
+
+def _uuids(gpu: GpuInfo) -> list[str]:
+    """The UUID of a GPU, and those of its MIG devices."""
+    slices = gpu.metric("mig_devices").value
+    return [uuid for uuid in (gpu.ref.uuid, *(mig["uuid"] for mig in (slices if isinstance(slices, list) else []))) if uuid]

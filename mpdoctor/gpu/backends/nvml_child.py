@@ -169,19 +169,20 @@ def _mig_devices(h: Any) -> Answer:
             raise
         found.append(
             {
-                "uuid": _value(lambda mig=mig: _text(N.nvmlDeviceGetUUID(mig))),
-                "name": _value(lambda mig=mig: _text(N.nvmlDeviceGetName(mig))),
-                "memory_total_bytes": _value(lambda mig=mig: int(N.nvmlDeviceGetMemoryInfo(mig).total)),
-                "gpu_instance": _value(lambda mig=mig: int(N.nvmlDeviceGetGpuInstanceId(mig))),
-                "compute_instance": _value(lambda mig=mig: int(N.nvmlDeviceGetComputeInstanceId(mig))),
+                "uuid": _value(lambda h: _text(N.nvmlDeviceGetUUID(h)), mig),
+                "name": _value(lambda h: _text(N.nvmlDeviceGetName(h)), mig),
+                "memory_total_bytes": _value(lambda h: int(N.nvmlDeviceGetMemoryInfo(h).total), mig),
+                "gpu_instance": _value(lambda h: int(N.nvmlDeviceGetGpuInstanceId(h)), mig),
+                "compute_instance": _value(lambda h: int(N.nvmlDeviceGetComputeInstanceId(h)), mig),
             }
         )
     return {"mig_devices": found}
 
 
-def _value(function: Callable[[], Any]) -> Any:
+def _value(function: Callable[[Any], Any], handle: Any) -> Any:
+    """What a question to a MIG device gives, None where it gives nothing."""
     try:
-        return function()
+        return function(handle)
     except Exception:
         return None
 

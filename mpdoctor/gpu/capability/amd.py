@@ -29,10 +29,29 @@ _BY_TARGET: tuple[tuple[str, str, FormatSupport], ...] = (
 )  # fmt: skip
 
 
+_NAMES = {
+    0x66A1: "Instinct MI50", 0x66AF: "Radeon VII", 0x738C: "Instinct MI100", 0x738E: "Instinct MI100", 0x7408: "Instinct MI250X", 0x740C: "Instinct MI250X/MI250",
+    0x740F: "Instinct MI210", 0x74A0: "Instinct MI300A", 0x74A1: "Instinct MI300X", 0x74A2: "Instinct MI308X", 0x74A5: "Instinct MI325X",
+    0x75A0: "Instinct MI350X", 0x75A3: "Instinct MI355X", 0x73BF: "Radeon RX 6800/6900 XT", 0x744C: "Radeon RX 7900", 0x7448: "Radeon Pro W7900",
+    0x747E: "Radeon RX 7700/7800 XT", 0x7480: "Radeon RX 7600", 0x7550: "Radeon RX 9070", 0x7551: "Radeon AI PRO R9700", 0x7590: "Radeon RX 9060 XT",
+}  # fmt: skip
+"""Names by PCI device id (pci.ids), for drivers that tell none."""
+
+
+def name(pci_device_id: int) -> str:
+    """Marketing name, or what is known without one."""
+    return f"AMD {_NAMES[pci_device_id]}" if pci_device_id in _NAMES else f"AMD GPU {pci_device_id:04x}"
+
+
 def target(version: int) -> str | None:
     """`gfx942` for the kernel driver's `gfx_target_version` 90402: two decimal digits each for minor and stepping; the stepping prints as hex."""
     major, minor, stepping = version // 10000, version // 100 % 100, version % 100
     return f"gfx{major}{minor:x}{stepping:x}" if major else None
+
+
+def targets() -> tuple[str, ...]:
+    """Beginnings of all targets that the table has."""
+    return tuple(row[0] for row in _BY_TARGET)
 
 
 def clean(name: str) -> str:

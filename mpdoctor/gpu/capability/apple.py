@@ -20,11 +20,10 @@ def formats(chip: str, macos: tuple[int, ...] | None) -> FormatSupport:
         macos: version, most significant first; None where unknown (a chip named by the user).
     """
     generation = re.search(r"\bM(\d+)", chip)
+    if "intel" in chip.lower():
+        return FormatSupport(fp16=Support.NATIVE, bf16=_NONE, tf32=_NONE, fp8=_NONE, fp4=_NONE, notes=("no Apple silicon: MPS has no bf16 here",))
     if generation is None:
-        note = "no Apple silicon: MPS has no bf16 here" if "intel" in chip.lower() else f"{chip or 'this chip'} is not in the table"
-        return FormatSupport(fp16=Support.NATIVE, bf16=_NONE, tf32=_NONE, fp8=_NONE, fp4=_NONE, notes=(note,)) if "intel" in chip.lower() else (
-            FormatSupport(notes=(note,))
-        )
+        return FormatSupport(notes=(f"{chip or 'this chip'} is not in the table",))
     notes = ["bf16 needs macOS 14, bf16 autocast needs torch 2.6"]
     bf16 = Support.NATIVE if int(generation[1]) >= 3 else Support.EMULATED
     if bf16 is Support.EMULATED:

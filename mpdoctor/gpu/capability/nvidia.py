@@ -37,6 +37,11 @@ def architecture(capability: Capability) -> str | None:
     return _ARCHITECTURES.get(capability)
 
 
+def capabilities() -> tuple[Capability, ...]:
+    """All compute capabilities of the table, oldest first."""
+    return tuple(sorted(_ARCHITECTURES))
+
+
 def known(capability: Capability) -> bool:
     """Whether the table has this compute capability; others are judged like their nearest known relative."""
     return capability in _ARCHITECTURES

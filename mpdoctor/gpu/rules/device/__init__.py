@@ -1,0 +1,1 @@
+"""Rules whose subject is one `core.device.GpuInfo`."""

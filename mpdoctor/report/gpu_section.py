@@ -1,0 +1,142 @@
+"""The devices of `mpdoctor gpu`: what each computes in, what to train in, its health; then the settings to copy."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from rich.console import RenderableType
+from rich.text import Text
+
+from mpdoctor.core.device import GpuInfo, Support
+from mpdoctor.core.finding import Severity
+from mpdoctor.core.location import DeviceRef
+from mpdoctor.core.report import Report
+from mpdoctor.report.sections.ink import Ink
+
+FORMATS = ("fp16", "bf16", "tf32", "fp8", "fp4")
+
+
+def gpu_section(report: Report, ink: Ink | None = None) -> list[RenderableType]:
+    """The table of devices, and what to set. Works for any report."""
+    ink = ink or Ink()
+    if not report.gpus:
+        return []
+    parts: list[RenderableType] = [ink.title("Devices", _driver(report)), _devices(report, ink)]
+    settings = report.recommendation.get("settings")
+    if isinstance(settings, Mapping) and settings and not ink.quiet:
+        parts += [Text(""), ink.title("What to set", str(report.recommendation.get("text", ""))), _settings(settings, ink)]
+    return parts
+
+
+def _driver(report: Report) -> str:
+    driver, cuda = report.environment.get("nvidia_driver"), report.environment.get("cuda_of_driver")
+    if not any(gpu.source == "nvml" for gpu in report.gpus):
+        return ""
+    return f"NVIDIA driver {driver}{f', CUDA {cuda}' if cuda else ''}"
+
+
+def _devices(report: Report, ink: Ink) -> RenderableType:
+    """GPUs that are alike share the lines on formats; health is each one's own."""
+    table = ink.grid(4, None)
+    for gpus in _alike(report):
+        first = gpus[0]
+        numbers = [gpu.ref.index for gpu in gpus if gpu.ref.index is not None]
+        label = "CPU" if first.source == "cpu" else ranges(numbers)
+        table.add_row(ink(label, "cyan"), ink.join((first.name, "bold"), (f"  {_facts(first)}" if _facts(first) else "", "dim")))
+        lines = ink.grid(8, None, gap=1)
+        for name, text, style in _lines(first, _advice(report, first)):
+            lines.add_row(ink(name, "dim"), ink(text, style))
+        for who, (text, style) in _healths(gpus, report):
+            lines.add_row(ink("health", "dim"), ink(f"{who}{text}", style))
+        table.add_row("", lines)
+    return table
+
+
+def _alike(report: Report) -> list[list[GpuInfo]]:
+    """Devices in groups of one model with the same advice, in the order of their first."""
+    groups: dict[tuple[object, ...], list[GpuInfo]] = {}
+    for gpu in report.gpus:
+        advice = _advice(report, gpu)
+        groups.setdefault((gpu.name, gpu.source, gpu.formats, _facts(gpu), str(advice.get("text")), advice.get("used")), []).append(gpu)
+    return list(groups.values())
+
+
+def _advice(report: Report, gpu: GpuInfo) -> Mapping[str, Any]:
+    devices = report.recommendation.get("devices", ())
+    return next((d for d in devices if isinstance(d, Mapping) and (d.get("index"), d.get("name")) == (gpu.ref.index, gpu.name)), {})
+
+
+def _healths(gpus: list[GpuInfo], report: Report) -> list[tuple[str, tuple[str, str]]]:
+    """What there is to say of each device's health; once for those that fare alike."""
+    if gpus[0].source in ("cpu", "table"):
+        return []
+    groups: dict[tuple[str, str], list[int]] = {}
+    for gpu in gpus:
+        groups.setdefault(_health(gpu, report), []).append(gpu.ref.index or 0)
+    return [(f"GPU {ranges(numbers)}: " if len(groups) > 1 else "", told) for told, numbers in groups.items()]
+
+
+def ranges(numbers: list[int]) -> str:
+    """`0-3, 7` for the numbers of a group."""
+    spans: list[list[int]] = []
+    for number in sorted(numbers):
+        if spans and number == spans[-1][-1] + 1:
+            spans[-1].append(number)
+        else:
+            spans.append([number])
+    return ", ".join(str(span[0]) if len(span) == 1 else f"{span[0]}-{span[-1]}" for span in spans)
+
+
+def _facts(gpu: GpuInfo) -> str:
+    """Generation and memory."""
+    facts = []
+    if gpu.compute_capability.value:
+        facts.append(".".join(map(str, gpu.compute_capability.value)))
+    elif target := gpu.metric("target").value:
+        facts.append(str(target))
+    if gpu.architecture.value and gpu.source != "cpu":
+        facts.append(gpu.architecture.value)
+    total, shared = gpu.metric("memory_total_bytes"), gpu.metric("system_memory_bytes")
+    if total:
+        facts.append(f"{total.value / 2**30:.3g} GiB")
+    elif shared:
+        facts.append(f"shares {shared.value / 2**30:.3g} GiB with the system")
+    return ", ".join(facts)
+
+
+def _lines(gpu: GpuInfo, advice: Mapping[str, Any]) -> list[tuple[str, str, str]]:
+    """Label, text and style of what a model computes in, and of what to train in."""
+    if gpu.formats.fp16 is Support.UNKNOWN and gpu.formats.bf16 is Support.UNKNOWN:
+        return [("formats", "not known", "yellow")]
+    lines = [("native", _formats(gpu, Support.TENSOR_CORES, Support.NATIVE) or "fp32 only", "")]
+    for label, support in (("emulated", Support.EMULATED), ("storage", Support.STORAGE), ("unknown", Support.UNKNOWN)):
+        if names := _formats(gpu, support):
+            lines.append((label, names, "yellow" if support is Support.EMULATED else "dim"))
+    if advice:
+        used = "" if advice.get("used", True) else "  (not visible to this environment)"
+        lines.append(("train in", f"{advice.get('text', '')}{used}", "green"))
+    return lines
+
+
+def _formats(gpu: GpuInfo, *supports: Support) -> str:
+    return " ".join(name for name in FORMATS if gpu.formats.get(name) in supports)
+
+
+def _health(gpu: GpuInfo, report: Report) -> tuple[str, str]:
+    """The worst that was found, and what could not be told. "No error" and "no counter" never read alike."""
+    mine = [f for f in report.findings if isinstance(f.location, DeviceRef) and f.location == gpu.ref and f.code.startswith(("GPU1", "GPU3"))]
+    bad = sorted((f for f in mine if f.severity is not Severity.INFO), key=lambda f: -f.severity.rank)
+    if bad:
+        more = f" (and {len(bad) - 1} more)" if len(bad) > 1 else ""
+        return f"{bad[0].message}{more}", "bold red" if bad[0].severity is Severity.ERROR else "yellow"
+    told = "no memory error counted (ECC on)" if gpu.metric("ecc_enabled").value else "memory errors would be silent (no ECC data)"
+    return told, "green" if gpu.metric("ecc_enabled").value else ""
+
+
+def _settings(settings: Mapping[str, Any], ink: Ink) -> RenderableType:
+    table = ink.grid(13, None)
+    for framework, snippet in settings.items():
+        for index, line in enumerate(str(snippet).splitlines()):
+            table.add_row(ink(framework if index == 0 else "", "dim"), ink(line))
+    return table
