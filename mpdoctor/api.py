@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -37,3 +38,119 @@ def run_check(
     cards = resolve_gpus(tuple(gpus)) if gpus else ()
     options = Options(dialect=dialect, version=framework_version, gpus=cards, select=tuple(select), ignore=tuple(ignore))
     return report_on(paths, options)
+
+
+def run_gpu(
+    *,
+    gpus: Sequence[str] = (),
+    require: Sequence[str] = (),
+    torch: bool = False,
+    limit: float = 30.0,
+    sysroot: Path | None = None,
+    kernel_log: Path | None = None,
+    select: Sequence[str] = (),
+    ignore: Sequence[str] = (),
+) -> Report:
+    """Read the machine's devices, judge them, and say which precision to train in.
+
+    Args:
+        gpus: cards to judge instead of this machine's: names (`v100`), compute capabilities (`7.5`), UUIDs; `auto` stands for this machine's.
+        require: formats that must be there: `bf16`, `fp8:native`, `bf16:emulated`.
+        torch: ask the installed torch too; it is imported in a process of its own.
+        limit: seconds that the vendors' libraries may take.
+        sysroot: a recorded machine: `/sys`, `/proc` and `/var/log` are looked for there, and NVML is not asked.
+        kernel_log: a file with the kernel log (`dmesg > FILE`) instead of the kernel's own buffer.
+        select: codes, prefixes or slugs of the rules to run; empty for all.
+        ignore: those not to run.
+
+    Raises UsageError for an unknown GPU or requirement, UnreadableInput for a file or folder that is not there. What a driver does never raises.
+    """
+    from dataclasses import replace
+
+    from mpdoctor.core.errors import UnreadableInput
+    from mpdoctor.gpu.examine import examine
+    from mpdoctor.gpu.probe import HERE, of_named, probe
+    from mpdoctor.gpu.require import parse
+
+    required = parse(require)
+    if sysroot is not None and not sysroot.is_dir():
+        raise UnreadableInput(f"{sysroot}: no such folder", "give the folder that holds the recorded sys/ and proc/")
+    if kernel_log is not None and not kernel_log.is_file():
+        raise UnreadableInput(f"{kernel_log}: no such file", "write one with: dmesg > FILE")
+    if any(name.strip().lower() != "auto" for name in gpus):
+        from mpdoctor.gpu.fleet import resolve_gpus
+
+        machine = of_named(resolve_gpus(gpus))
+    else:
+        machine = probe(limit=limit, root=sysroot or HERE, log=kernel_log)
+    if torch:
+        from mpdoctor.gpu.torch_probe import ask
+
+        machine = replace(machine, torch_says=ask())
+    return examine(replace(machine, required=required), select=select, ignore=ignore)
+
+
+def run_replay(
+    checkpoint: Path | str | None = None,
+    *,
+    recipe: Path | str | None = None,
+    config: Path | str | None = None,
+    data: Path | str | None = None,
+    steps: int | None = None,
+    device: str = "auto",
+    precision: str = "auto",
+    experiments: str = "auto",
+    trace: Path | str | None = None,
+    budget: float | None = None,
+    gpus: Sequence[str] = (),
+    select: Sequence[str] = (),
+    ignore: Sequence[str] = (),
+    progress: Progress | None = None,
+) -> Report:
+    """Replay a run's failing steps and prove the cause by experiment.
+
+    Args:
+        checkpoint: a checkpoint folder or file, or a log.
+        recipe: a Python file that builds the run (any model).
+        config: the run's config, judged together with the replay.
+        data: training data for a checkpoint whose model can be built.
+        steps: steps to run; None until the failure shows or the batches end.
+        device: `auto`, `cpu` or `cuda`.
+        precision: `auto` takes the run's own; or `fp32`, `bf16`, `fp16`.
+        experiments: `auto`, `all` or `none`.
+        trace: file to write the recording to.
+        budget: seconds for everything.
+        gpus: cards that the run is for.
+        select, ignore: codes, prefixes or slugs of detectors.
+        progress: told of what is being done.
+
+    Raises MpdoctorError for inputs that cannot be read.
+    """
+    from dataclasses import replace
+
+    from mpdoctor.core.progress import SILENT
+    from mpdoctor.gpu.fleet import resolve_gpus
+    from mpdoctor.replay.pipeline import Options, replay
+
+    def path(value: Path | str | None) -> Path | None:
+        return Path(value) if value is not None else None
+
+    options = Options(
+        checkpoint=path(checkpoint),
+        recipe=path(recipe),
+        data=path(data),
+        steps=steps,
+        device=device,
+        precision=precision,
+        experiments=experiments,
+        trace=path(trace),
+        budget=budget,
+        gpus=resolve_gpus(tuple(gpus)) if gpus else (),
+        select=tuple(select),
+        ignore=tuple(ignore),
+    )
+    report = replay(options, progress or SILENT)
+    if config is None:
+        return report
+    checked = run_check([str(config)], gpus=gpus)
+    return replace(report, findings=(*report.findings, *checked.findings), config=report.config | checked.config, inputs=(*report.inputs, *checked.inputs))
