@@ -67,7 +67,7 @@ def check(script: Script) -> Iterator[Hit]:
             yield hit(
                 script,
                 step.node,
-                f"{shown(script, step.node)} runs inside autocast, which casts again in checkpoints, custom autograd functions and gradient penalties.",
+                f"{shown(script, step.node)} runs inside autocast, which casts again in checkpoints, custom functions and gradient penalties.",
                 remedy="End the autocast block after the loss; backward needs none.",
                 because=((made.node, "autocast begins here"),),
             )
