@@ -25,6 +25,7 @@ class SymptomId(StrEnum):
     BUFFERS_NONFINITE = "buffers-nonfinite"
     GRAD_NORM_COLLAPSE = "grad-norm-collapse"
     LOSS_NOT_MOVING = "loss-not-moving"
+    LOSS_DIVERGING = "loss-diverging"
     WEIGHTS_NOT_MOVING = "weights-not-moving"
     SCALER_STUCK = "scaler-stuck"
     GRADIENTS_MISSING = "gradients-missing"
@@ -65,6 +66,14 @@ class NonFinite:
     why: str
     rows: tuple[int, ...] = ()
     hurts_at: TensorSite | None = None
+    mechanism: str = ""
+    """`overflow`, `intermediate-overflow`, `undefined`, `masked-row`, `empty-reduction`, `arrived` or `unknown`."""
+    exact: float | None = None
+    """The exact value of the first bad element, computed in fp64, where it is finite."""
+    whole_rows: bool = False
+    """Whether every element of the named rows is bad (an empty sample), not only some positions of it."""
+    share: float | None = None
+    """Share of the tensor's elements that are bad."""
 
 
 class ExperimentOutcome(StrEnum):

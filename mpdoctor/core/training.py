@@ -75,7 +75,7 @@ class TrainingConfig:
     param_dtype: Setting[str] = UNKNOWN
     """What the model's weights are kept in; with adapters, the frozen base's."""
     master_dtype: Setting[str] = UNKNOWN
-    """The copy that the optimizer updates: a dtype, `params` (the parameters themselves are fp32), or `none` (16-bit parameters are updated in place)."""
+    """The copy that the optimizer updates: a dtype, `params` (these are fp32 themselves), or `none` (16-bit parameters are updated in place)."""
     optimizer_state_dtype: Setting[str] = UNKNOWN
     """`fp32`, `bf16`, `fp16`, `int8` or `int4`."""
     reduce_dtype: Setting[str] = UNKNOWN

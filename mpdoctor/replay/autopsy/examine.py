@@ -33,7 +33,7 @@ _MODEL_AND_OPTIMIZER = frozenset(Role) - {Role.RNG, Role.STEP, Role.SCALER}
 def autopsy(checkpoint: Checkpoint, *, progress: Progress | None = None) -> AutopsyResult:
     """Judge every stored floating-point tensor.
 
-    Reads each byte once, in pieces of 1 MiB, whatever the checkpoint's size. Files that vanish,
+    Reads each byte once, in pieces of 256 KiB, whatever the checkpoint's size. Files that vanish,
     shrink or fail while they are read become problems; the others are still judged.
     """
     wanted = [t for t in checkpoint.tensors if t.role in _MODEL_AND_OPTIMIZER and layout_of(t.dtype) is not None]
@@ -79,6 +79,7 @@ def _judge(tensor: TensorEntry, stream: Stream, lr: float | None, *, sample: boo
     try:
         for piece in _pieces(tensor, stream, lies_dense=lies_dense):
             counter.add(piece)
+        counter.finish()
     except Refused as refused:
         problems.append(replace(refused.problem, tensor=tensor.name))
         return None

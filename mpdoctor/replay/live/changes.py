@@ -17,6 +17,8 @@ class Changes:
         dynamic_scaling: a GradScaler with torch's defaults, added where the loop has none.
         scale: fixed loss scale for all steps, backoff and growth off.
         scale_at: (step, scale): the loss scale of one step alone.
+        backward_scale: factor that each backward pass starts with, on top of the loop's own scaling; the gradients keep it.
+        finite_op: (step, number) of the op whose result is made finite.
         without_batches: steps whose batch is left out.
         rows_kept: step -> rows of its batch that stay.
         clip_after_unscale: gradients are unscaled before they are clipped.
@@ -26,6 +28,8 @@ class Changes:
         math_attention: attention by the math kernel.
         fp32_modules: names of modules whose forward runs in fp32.
         uncached_autocast: autocast's weight cache is off.
+        finite_parameters: non-finite values of parameters and buffers are replaced before the first step.
+        nonreentrant_checkpointing: `torch.utils.checkpoint` runs without reentrant autograd.
         cleared_gradients: gradients are cleared after each optimizer step, and after each step with a bad gradient.
     """
 
@@ -34,6 +38,8 @@ class Changes:
     dynamic_scaling: bool = False
     scale: float | None = None
     scale_at: tuple[int, float] | None = None
+    backward_scale: float = 1.0
+    finite_op: tuple[int, int] | None = None
     without_batches: frozenset[int] = frozenset()
     rows_kept: dict[int, tuple[int, ...]] = field(default_factory=dict)
     clip_after_unscale: bool = False
@@ -43,6 +49,8 @@ class Changes:
     math_attention: bool = False
     fp32_modules: tuple[str, ...] = ()
     uncached_autocast: bool = False
+    finite_parameters: bool = False
+    nonreentrant_checkpointing: bool = False
     cleared_gradients: bool = False
 
 

@@ -16,15 +16,11 @@ from torch.utils._pytree import tree_map
 _LOW = (torch.float16, torch.bfloat16)
 
 CUDA_FP32_OPS = frozenset(
-    "acos asin binary_cross_entropy_with_logits cosh cosine_embedding_loss cdist cosine_similarity cross_entropy cumprod cumsum dist erfinv "
-    "exp expm1 group_norm hinge_embedding_loss kl_div l1_loss layer_norm log log10 log_softmax log1p log2 logsumexp margin_ranking_loss mse_loss "
-    "multilabel_margin_loss multi_margin_loss nll_loss norm normalize pdist poisson_nll_loss pow prod reciprocal rsqrt sinh smooth_l1_loss "
-    "soft_margin_loss softmax softmin softplus sum renorm tan triplet_margin_loss huber_loss gaussian_nll_loss "
-    "__pow__ __rpow__ __rdiv__ __rtruediv__".split()
+    ["acos", "asin", "binary_cross_entropy_with_logits", "cosh", "cosine_embedding_loss", "cdist", "cosine_similarity", "cross_entropy", "cumprod", "cumsum", "dist", "erfinv", "exp", "expm1", "group_norm", "hinge_embedding_loss", "kl_div", "l1_loss", "layer_norm", "log", "log10", "log_softmax", "log1p", "log2", "logsumexp", "margin_ranking_loss", "mse_loss", "multilabel_margin_loss", "multi_margin_loss", "nll_loss", "norm", "normalize", "pdist", "poisson_nll_loss", "pow", "prod", "reciprocal", "rsqrt", "sinh", "smooth_l1_loss", "soft_margin_loss", "softmax", "softmin", "softplus", "sum", "renorm", "tan", "triplet_margin_loss", "huber_loss", "gaussian_nll_loss", "__pow__", "__rpow__", "__rdiv__", "__rtruediv__"]
 )
 """Functions that CUDA autocast runs in fp32."""
 
-CUDA_LOW_OPS = frozenset("prelu addmv addr mv".split())
+CUDA_LOW_OPS = frozenset(["prelu", "addmv", "addr", "mv"])
 """Functions that CUDA autocast runs in 16 bits and CPU autocast leaves alone."""
 
 

@@ -97,5 +97,5 @@ def kind_name(bits: int) -> str:
 
 
 def dtype_name(dtype: torch.dtype) -> str:
-    """torch's name of a dtype without prefix."""
+    """Torch's name of a dtype without prefix."""
     return str(dtype).removeprefix("torch.")

@@ -11,9 +11,11 @@ from contextlib import ExitStack, nullcontext
 from typing import Any
 
 import torch
+import torch.utils.checkpoint
 from torch.optim.optimizer import Optimizer, register_optimizer_step_post_hook, register_optimizer_step_pre_hook
+from torch.utils._python_dispatch import _disable_current_modes
 
-from mpdoctor.core.location import FileSpan, Phase
+from mpdoctor.core.location import Phase
 from mpdoctor.core.trace import ClipCall
 from mpdoctor.replay.live.changes import Changes
 from mpdoctor.replay.live.fidelity import Fidelity
@@ -50,6 +52,8 @@ class Interception:
         self.skipped: bool | None = None
         self.autocast_dtypes: list[str] = []
         self.emulated_cuda_autocast = False
+        self.on_backward: Callable[[], None] | None = None
+        """Called after each backward pass, while the gradients still carry the loss scale."""
         self._scaled: dict[int, tuple[torch.Tensor, torch.Tensor]] = {}
         self._stack = ExitStack()
         self._optimizer_phase: list[Any] = []
@@ -81,6 +85,8 @@ class Interception:
             stack.callback(handle.remove)
         if self.changes.math_attention:
             stack.enter_context(torch.nn.attention.sdpa_kernel(torch.nn.attention.SDPBackend.MATH))
+        if self.changes.nonreentrant_checkpointing:
+            self._swap(torch.utils.checkpoint, "checkpoint", _nonreentrant)
         if self.map_cuda or self.changes.compute_dtype is not None:
             stack.enter_context(self.fidelity)
         return self
@@ -95,6 +101,10 @@ class Interception:
 
     def _swap(self, owner: Any, name: str, wrapper: Callable[[Any], Any]) -> None:
         self._set(owner, name, wrapper(getattr(owner, name)))
+
+    def masters(self) -> dict[int, torch.Tensor]:
+        """fp32 masters that were put under optimizers, by id of the parameter."""
+        return {key: master for under in self._masters.values() for key, master in under.masters.items()}
 
     def new_step(self, tracer: OpTracer | None) -> None:
         """Forget what the last step did; `tracer` follows the coming one."""
@@ -238,7 +248,12 @@ class Interception:
             self.watch.before_backward()
             if self.injected_scaler is not None and isinstance(first, torch.Tensor) and first.numel() == 1:
                 tensors = self.injected_scaler.scaled(first)
+            if self.changes.backward_scale != 1.0 and isinstance(first, torch.Tensor) and first.numel() == 1:
+                tensors = first.float() * self.changes.backward_scale
             result = original(tensors, *args, **kwargs)
+            if self.on_backward is not None:
+                with _disable_current_modes():  # a look, no op of the run
+                    self.on_backward()
             if self.tracer is not None:
                 self.tracer.backward_done = True
             return result
@@ -298,3 +313,10 @@ class Interception:
         self.watch.after_step(optimizer)
 
 
+def _nonreentrant(original: Any) -> Any:
+    def checkpoint(function: Any, *args: Any, **kwargs: Any) -> Any:
+        kwargs.pop("preserve_rng_state", None)
+        kwargs["use_reentrant"] = False
+        return original(function, *args, **kwargs)
+
+    return checkpoint

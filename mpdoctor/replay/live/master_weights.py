@@ -12,12 +12,13 @@ _LOW = (torch.float16, torch.bfloat16)
 class MasterWeights:
     """Widens an optimizer's 16-bit weights, gradients and moments to fp32 for the time of a step.
 
-    The fp32 copies are kept between steps, so that small updates collect; the model gets the rounded weight back.
+    The fp32 copies (`masters`, by id of the parameter) are kept between steps, so that small updates collect; the model gets
+    the rounded weight back.
     """
 
     def __init__(self, optimizer: Any) -> None:
         self.optimizer = optimizer
-        self._masters: dict[int, torch.Tensor] = {}
+        self.masters: dict[int, torch.Tensor] = {}
         self._narrow: list[tuple[torch.nn.Parameter, torch.dtype, torch.Tensor | None, torch.Tensor]] = []
 
     @torch.no_grad()
@@ -29,7 +30,7 @@ class MasterWeights:
                 if parameter.dtype not in _LOW:
                     continue
                 dtype, grad, small = parameter.dtype, parameter.grad, parameter.data
-                master = self._masters.get(id(parameter))
+                master = self.masters.get(id(parameter))
                 if master is None or not torch.equal(master.to(dtype), small):
                     master = small.float()
                 parameter.grad = None
@@ -47,7 +48,7 @@ class MasterWeights:
         """Give the model its 16-bit weights back, rounded from the masters."""
         for parameter, dtype, grad, small in self._narrow:
             master = parameter.data
-            self._masters[id(parameter)] = master
+            self.masters[id(parameter)] = master
             parameter.grad = None
             small.copy_(master.to(dtype))
             parameter.data = small

@@ -15,7 +15,7 @@ from functools import cache
 from typing import Any
 
 import torch
-from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._python_dispatch import TorchDispatchMode, _disable_current_modes
 from torch.utils._traceback import CapturedTraceback
 
 from mpdoctor.core.location import Phase
@@ -234,9 +234,10 @@ class OpTracer(TorchDispatchMode):
 
     def end_of(self, kind: str, name: str, tensor: torch.Tensor) -> None:
         """Look at a tensor that must be finite; remember it, and what made it bad, if it is not."""
-        bits = status(tensor)
+        with _disable_current_modes():  # this look is no op of the run
+            bits = status(tensor)
+            source = (self._provenance.get(storage_key(tensor)) or self._external(tensor, bits)) if bits != FINITE else None
         if bits != FINITE:
-            source = self._provenance.get(storage_key(tensor)) or self._external(tensor, bits)
             self.ends.append(EndTensor(kind, name, bits, source))
 
     # -- the dispatch
@@ -253,6 +254,7 @@ class OpTracer(TorchDispatchMode):
     def __torch_dispatch__(self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None) -> Any:
         kwargs = kwargs or {}
         if self.phase is Phase.OPTIMIZER and not self.optimizer_ops:
+            self.seen.ops += 1
             return func(*args, **kwargs)
         mode, mutated, mutated_names, label = _plan(func)
         node = torch._C._current_autograd_node()

@@ -64,6 +64,7 @@ class Origin:
 
     def __init__(self, tracer: OpTracer, end: EndTensor, batch_size: int | None) -> None:
         self.end = end
+        self.batch_size = batch_size
         self.chain = _walk(end.source)
         self.root = self._root()
         self.why: Why = explain(self.root, tracer.seen.vanished_eps)
@@ -94,6 +95,10 @@ class Origin:
             why=self.why.text,
             rows=self.rows,
             hurts_at=site_of(harm, step) if harm is not None else None,
+            mechanism=str(self.why.mechanism),
+            exact=self.why.exact,
+            whole_rows=self.why.whole_rows(self.rows, self.batch_size),
+            share=float(self.why.bad.float().mean()) if self.why.bad is not None and self.why.bad.numel() else None,
         )
 
 

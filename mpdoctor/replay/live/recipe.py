@@ -164,15 +164,17 @@ def settings_from(config: Any, path: Path) -> LoopSettings:
 
 
 def asked_precision(words: str) -> str | None:
-    """`fp16`, `bf16` or `fp32` where the words name exactly one as the precision of the computation."""
-    text = words.lower()
-    names = {"fp16": r"fp16|float16|\bhalf\b|16-mixed", "bf16": r"bf16|bfloat16", "fp32": r"fp32|float32"}
-    if "autocast" in text or "mixed" in text or "amp" in text:
-        before = re.split(r"autocast|mixed|amp", text)[0]
-        found = [name for name, pattern in names.items() if re.search(pattern, before)]
-        if len(found) == 1:
-            return found[0]
-    found = [name for name, pattern in names.items() if re.search(pattern, text)]
+    """`fp16`, `bf16` or `fp32` where the words name exactly one as the precision of the computation.
+
+    `bf16 gradient accumulation` or `fp16 params, fp32 optimizer state` say nothing about the matrix products.
+    """
+    text = words.lower().strip()
+    names = {"fp16": r"fp16|float16|\bhalf\b|\b16-(mixed|true)", "bf16": r"bf16|bfloat16", "fp32": r"fp32|float32"}
+    computed = re.search(r"autocast|mixed|\bamp\b|-true", text)
+    if computed is None and not any(re.fullmatch(pattern, text) for pattern in names.values()):
+        return None
+    scope = text[: computed.end()] if computed is not None else text
+    found = [name for name, pattern in names.items() if re.search(pattern, scope)]
     return found[0] if len(found) == 1 else None
 
 

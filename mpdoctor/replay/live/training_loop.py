@@ -11,6 +11,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import torch
@@ -19,8 +20,9 @@ from mpdoctor.core.errors import UnreadableInput
 from mpdoctor.core.location import Phase, TensorSite
 from mpdoctor.core.trace import StepException, StepObservation
 from mpdoctor.replay.live.changes import NOTHING, Changes
-from mpdoctor.replay.live.finiteness import FINITE, NAN, status
 from mpdoctor.replay.live.fast16 import available, fast_16_bit_kernels
+from mpdoctor.replay.live.finite_op import FiniteOp
+from mpdoctor.replay.live.finiteness import FINITE, NAN, status
 from mpdoctor.replay.live.injected_scaler import InjectedScaler
 from mpdoctor.replay.live.interception import Interception
 from mpdoctor.replay.live.op_trace import OpTracer, named_tensors
@@ -45,6 +47,10 @@ class Tracing:
     done: Callable[[OpTracer, Session, int], None]
     optimizer_ops: bool = False
     before: Callable[[Session, int], None] | None = None
+    after_backward: Callable[[Session, int, float], None] | None = None
+    """Called with the loss scale that the gradients carry, after each backward pass of a traced step."""
+    ops: bool = True
+    """Whether to trace op by op; False only calls `before` and `after_backward`."""
 
 
 @dataclass(slots=True)
@@ -67,6 +73,8 @@ class Run:
     autocast_dtypes: tuple[str, ...] = ()
     emulated_cuda_autocast: bool = False
     backs_off: bool | None = None
+    masters: dict[int, torch.Tensor] = field(default_factory=dict)
+    """fp32 master weights that an experiment put under the optimizer, by id of the parameter."""
     seconds: float = 0.0
 
     def losses(self) -> list[float | None]:
@@ -86,6 +94,7 @@ def run(
     *,
     changes: Changes = NOTHING,
     until: int | None = None,
+    steps: int | None = None,
     after_failure: int = 8,
     tracing: Tracing | None = None,
     deadline: float | None = None,
@@ -98,6 +107,7 @@ def run(
         source: opens the session.
         changes: the one thing that differs from the unchanged run.
         until: last step to run (inclusive); None for all batches.
+        steps: number of steps to run; None for all batches.
         after_failure: how many more steps to run after the first one that failed.
         tracing: steps to trace.
         deadline: `time.monotonic()` value after which the run ends (`Run.spent`), even inside a step that hangs.
@@ -119,20 +129,21 @@ def run(
             with _alarm(deadline):
                 session = source.open()
                 result = Run(session)
+                if steps is not None:
+                    until = session.first_step + steps - 1
                 _steps(result, intercepted, changes, until, after_failure, tracing, on_step)
         except BudgetSpent:
             if result is None:
                 raise
             result.spent = True
         finally:
-            # A loop may leave an autocast region open; the next run must not inherit it.
-            torch.set_autocast_enabled("cpu", False)
-            torch.clear_autocast_cache()
+            _close_autocast()
             for scaler in intercepted.scalers:
                 if result is not None and result.backs_off is None:
                     result.backs_off = scaler.get_backoff_factor() < 0.99
     result.autocast_dtypes = tuple(dict.fromkeys(intercepted.autocast_dtypes))
     result.emulated_cuda_autocast = intercepted.emulated_cuda_autocast
+    result.masters = intercepted.masters()
     result.seconds = time.monotonic() - started
     return result
 
@@ -152,11 +163,11 @@ def _steps(
     scaler = _make_scaler(session, changes)
     if changes.dynamic_scaling and scaler is None and session.step is not None and not intercepted.scalers:
         intercepted.injected_scaler = InjectedScaler()
-    _apply_to_session(session, changes)
     result.initial_bad_parameters = tuple(n for n, p in session.model.named_parameters() if status(p) != FINITE)
     bad_buffers = {n for n, b in session.model.named_buffers() if status(b) != FINITE}
     result.initial_bad_buffers = tuple(n for n, b in session.model.named_buffers() if n in bad_buffers and status(b) & NAN)
     bad_parameters = set(result.initial_bad_parameters)
+    _apply_to_session(session, changes)
     left = math.inf
     for number, given in enumerate(session.batches):
         step = session.first_step + number
@@ -166,7 +177,7 @@ def _steps(
             continue
         batch = with_rows(given, changes.rows_kept[step]) if step in changes.rows_kept else given
         traced = tracing is not None and step in tracing.steps
-        tracer = OpTracer(session.model, batch, optimizer_ops=tracing.optimizer_ops) if traced and tracing else None
+        tracer = OpTracer(session.model, batch, optimizer_ops=tracing.optimizer_ops) if traced and tracing and tracing.ops else None
         intercepted.new_step(tracer)
         watch.new_step()
         pinned = _pin_scale(intercepted, changes, step)
@@ -174,9 +185,16 @@ def _steps(
         lr = _lr_of(session.optimizer)
         if tracing is not None and tracing.before is not None and traced:
             tracing.before(session, step)
+        intercepted.on_backward = None
+        if tracing is not None and tracing.after_backward is not None and traced:
+            carried = (scale or 1.0) * changes.backward_scale
+            intercepted.on_backward = partial(tracing.after_backward, session, step, carried)
         returned: Any = None
         try:
-            if tracer is not None:
+            if changes.finite_op is not None and changes.finite_op[0] == step:
+                with FiniteOp(changes.finite_op[1]):
+                    returned = _one_step(session, batch, scaler, number)
+            elif tracer is not None:
                 with tracer:
                     returned = _one_step(session, batch, scaler, number)
             else:
@@ -272,6 +290,10 @@ def _apply_to_session(session: Session, changes: Changes) -> None:
             for key, value in state.items():
                 if isinstance(value, torch.Tensor) and value.dtype in low:
                     state[key] = value.to(changes.compute_dtype)
+    if changes.finite_parameters:
+        for tensor in (*session.model.parameters(), *session.model.buffers()):
+            if tensor.is_floating_point():
+                tensor.data = torch.nan_to_num(tensor.data, nan=0.0, posinf=0.0, neginf=0.0)
     for name in changes.fp32_modules:
         with suppress(AttributeError):
             _in_fp32(session.model.get_submodule(name))
@@ -431,6 +453,17 @@ def _rng_restored() -> Iterator[None]:
     finally:
         torch.set_rng_state(torch_state)
         random.setstate(python_state)
+
+
+def _close_autocast() -> None:
+    """Close autocast regions that a loop left open: the next run must not inherit them, nor their weight cache."""
+    torch.set_autocast_enabled("cpu", False)
+    if torch.cuda.is_available():
+        torch.set_autocast_enabled("cuda", False)
+    for _ in range(torch.autocast_increment_nesting()):
+        torch.autocast_decrement_nesting()
+    torch.clear_autocast_cache()
+    torch.set_autocast_cache_enabled(True)
 
 
 @contextmanager

@@ -51,10 +51,12 @@ class Why:
     exact: float | None = None
     eps: float | None = None
     bad: torch.Tensor | None = None
+    batched: bool = True
+    """Whether the leading dimension of `bad` may be the batch."""
 
     def rows(self, batch_size: int | None) -> tuple[int, ...]:
         """Batch rows that hold a bad element; empty when all do, or when the result has no batch dimension."""
-        if self.bad is None or not batch_size or self.bad.dim() == 0 or batch_size < 2:
+        if self.bad is None or not batch_size or self.bad.dim() == 0 or batch_size < 2 or not self.batched:
             return ()
         leading = self.bad.shape[0]
         if leading % batch_size:
@@ -62,6 +64,12 @@ class Why:
         per_row = self.bad.reshape(batch_size, -1).any(1)
         rows = tuple(int(i) for i in per_row.nonzero().flatten())
         return rows if 0 < len(rows) < batch_size else ()
+
+    def whole_rows(self, rows: tuple[int, ...], batch_size: int | None) -> bool:
+        """Whether the named rows are bad in every element."""
+        if self.bad is None or not rows or not batch_size:
+            return False
+        return bool(self.bad.reshape(batch_size, -1)[list(rows)].all())
 
 
 def explain(event: Event | External, vanished_eps: Sequence[tuple[float, Event]] = ()) -> Why:
@@ -88,7 +96,7 @@ def _arrived(event: External) -> Why:
         text += f" ({count} of {tensor.numel()} values{index})"
     if event.kind == "unknown":
         text = f"a tensor that no traced op made holds {kind_name(event.status)}"
-    return Why(Mechanism.ARRIVED, text, bad=bad if event.kind == "input" else None)
+    return Why(Mechanism.ARRIVED, text, bad=bad, batched=event.kind == "input")
 
 
 def _bad(call: Call) -> torch.Tensor | None:

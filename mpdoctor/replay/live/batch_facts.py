@@ -1,0 +1,61 @@
+"""What is wrong with a batch, in words: facts that no precision could train on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+
+from mpdoctor.replay.live.finiteness import FINITE, NAN, extremes, kind_name, status_of
+from mpdoctor.replay.live.op_trace import named_tensors
+
+IGNORED_LABEL = -100
+"""torch's default `ignore_index`."""
+OUTLIER = 1e3
+"""A batch whose largest magnitude is this many times the largest of the others is an outlier."""
+
+
+def batch_facts(batch: Any, others: Sequence[Any]) -> tuple[str, ...]:
+    """Facts about a batch, compared with other batches of the run: non-finite values, outliers, ignored labels, empty rows."""
+    found: list[str] = []
+    elsewhere = _largest(others)
+    for name, tensor in named_tensors(batch):
+        if tensor.layout is not torch.strided:
+            continue
+        low_high = extremes(tensor)
+        if low_high is not None:
+            bits = status_of(*low_high)
+            if bits & NAN or bits == 2:
+                bad = ~torch.isfinite(tensor)
+                rows = _rows(bad)
+                found.append(f"{name}: {int(bad.sum())} of {tensor.numel()} values are {kind_name(bits)}{rows}")
+            elif bits == FINITE:
+                size = max(abs(v) for v in low_high)
+                usual = elsewhere.get(name)
+                if usual and size > OUTLIER * usual:
+                    found.append(f"{name}: values up to {size:.3g}, {size / usual:.2g} times the largest of the other batches")
+        elif not tensor.is_floating_point() and tensor.dim() > 0 and tensor.numel() > 1 and bool((tensor == IGNORED_LABEL).all()):
+            found.append(f"{name}: all {tensor.numel()} labels are {IGNORED_LABEL} (ignored)")
+        if tensor.numel() == 0 and elsewhere.get(f"{name} numel", 0) > 0:
+            found.append(f"{name}: empty")
+    return tuple(found)
+
+
+def _largest(batches: Sequence[Any]) -> dict[str, float]:
+    """Largest finite magnitude of each tensor over the batches, by its name."""
+    found: dict[str, float] = {}
+    for batch in batches:
+        for name, tensor in named_tensors(batch):
+            found[f"{name} numel"] = max(found.get(f"{name} numel", 0), tensor.numel())
+            low_high = extremes(tensor) if tensor.layout is torch.strided else None
+            if low_high is not None and status_of(*low_high) == FINITE:
+                found[name] = max(found.get(name, 0.0), abs(low_high[0]), abs(low_high[1]))
+    return found
+
+
+def _rows(bad: torch.Tensor) -> str:
+    if bad.dim() == 0:
+        return ""
+    rows = bad.reshape(bad.shape[0], -1).any(1).nonzero().flatten().tolist()
+    return f" (row{'s' if len(rows) > 1 else ''} {', '.join(map(str, rows[:8]))}{'...' if len(rows) > 8 else ''})" if len(rows) < bad.shape[0] else ""

@@ -1,0 +1,34 @@
+"""Non-finite elements of the one op that made the first bad value are replaced by 1; nothing else changes.
+
+What it proves: if the step then does not fail, this op is the only origin.
+When it misleads: it is a proof of place, not a cure.
+"""
+
+from __future__ import annotations
+
+from mpdoctor.replay.live.changes import Changes
+from mpdoctor.replay.live.experiment import Experiment, Judgement, Lab, failing, first
+from mpdoctor.replay.live.op_trace import Event
+
+
+def obstacle(lab: Lab) -> str | None:
+    """Needs an op as origin."""
+    origin = lab.investigation.origin
+    traced = origin is not None and isinstance(origin.root, Event) and origin.root.created
+    return first(failing(lab), None if traced else "the first bad value was not made by an op of this step", None if lab.has("RUN102", "RUN101") else "no unsafe operation was seen")
+
+
+def perform(lab: Lab) -> Judgement:
+    """Run the failing step with this op's result made finite."""
+    origin = lab.investigation.origin
+    number = origin.root.n - 1 if origin is not None and isinstance(origin.root, Event) else -1
+    return lab.judged(lab.run(Changes(finite_op=(lab.last, number))))
+
+
+EXPERIMENT = Experiment(
+    id="EXP304",
+    changes="the guilty op's result made finite",
+    causes=("model-numerics",),
+    obstacle=obstacle,
+    perform=perform,
+)

@@ -1,0 +1,34 @@
+"""One op's result made finite: the counterfactual that proves an op to be the origin."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from mpdoctor.replay.live.finiteness import FINITE, status, tensors_in
+
+
+class FiniteOp(TorchDispatchMode):
+    """Replaces non-finite elements of one op's results by 1 (of the same sign).
+
+    1 rather than 0, because 0 is where roots, logarithms and divisions go wrong next.
+
+    Args:
+        number: which op of the step, counted as the tracer counts them (the first op is 0).
+    """
+
+    def __init__(self, number: int) -> None:
+        super().__init__()
+        self.number = number
+        self.count = 0
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None) -> Any:
+        out = func(*args, **(kwargs or {}))
+        if self.count == self.number:
+            written = [args[i] for i, a in enumerate(func._schema.arguments) if a.alias_info is not None and a.alias_info.is_write and i < len(args)]
+            for tensor in (*tensors_in(out), *tensors_in(written)):
+                if tensor.is_floating_point() and status(tensor) != FINITE:
+                    tensor.nan_to_num_(nan=1.0, posinf=1.0, neginf=-1.0)
+        self.count += 1
+        return out

@@ -1,0 +1,87 @@
+"""How large a step's gradients are: exponents of the true gradients, and the loss scales that fp16 could hold them with."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import torch
+
+from mpdoctor.core.trace import LossScaleWindow
+from mpdoctor.replay.live.finiteness import readable
+
+FP16_MAX = 65504.0
+FP16_SMALLEST = 2.0**-24
+LOST_MASS = 1e-3
+"""Share of the gradient's squared mass that may fall below fp16's smallest number."""
+
+
+@dataclass(frozen=True, slots=True)
+class Census:
+    """Gradients by binary exponent.
+
+    Attributes:
+        counts: exponent -> number of elements with 2**exponent <= |g| < 2**(exponent + 1).
+        zeros: elements that are exactly zero.
+        norm, amax: of all gradients.
+    """
+
+    counts: dict[int, int]
+    zeros: int
+    norm: float
+    amax: float
+
+    @property
+    def elements(self) -> int:
+        """Number of gradient elements, zeros included."""
+        return self.zeros + sum(self.counts.values())
+
+    @property
+    def zero_share(self) -> float:
+        """Share of elements that are exactly zero."""
+        return self.zeros / self.elements if self.elements else 0.0
+
+
+def census_of(grads: Iterable[torch.Tensor], scale: float = 1.0) -> Census:
+    """Count the exponents of gradients that carry `scale` (a power of two keeps the counts exact)."""
+    counts: dict[int, int] = {}
+    zeros, square, amax = 0, 0.0, 0.0
+    for grad in grads:
+        flat = readable(grad.detach())
+        if flat is None:
+            continue
+        for chunk in flat.reshape(-1).split(1 << 18):
+            values = chunk.double() / scale
+            mantissa, exponent = torch.frexp(values)
+            nonzero = mantissa != 0
+            zeros += int((~nonzero).sum())
+            found, number = torch.unique(exponent[nonzero], return_counts=True)
+            for e, n in zip(found.tolist(), number.tolist(), strict=True):
+                counts[e - 1] = counts.get(e - 1, 0) + n
+            square += float((values * values).sum())
+            amax = max(amax, float(values.abs().max())) if values.numel() else amax
+    return Census(counts, zeros, math.sqrt(square) if square >= 0 else math.nan, amax)
+
+
+def window(census: Census, *, used: float | None) -> LossScaleWindow | None:
+    """The loss scales that work, or None for gradients that are all zero or not finite.
+
+    Args:
+        census: of the true gradients (computed in fp32).
+        used: the scale in use.
+    """
+    top = census.amax
+    if not census.counts or not math.isfinite(top) or top <= 0:
+        return None
+    mass = {e: n * (1.5 * 2.0**e) ** 2 for e, n in census.counts.items()}
+    total = sum(mass.values())
+    lost, lowest = 0.0, min(census.counts)
+    for exponent in sorted(mass):
+        if lost + mass[exponent] > LOST_MASS * total:
+            lowest = exponent
+            break
+        lost += mass[exponent]
+    low = max(2.0 ** math.ceil(math.log2(FP16_SMALLEST) - lowest), 2.0**-24)
+    high = 2.0 ** math.floor(math.log2(FP16_MAX / top))
+    return LossScaleWindow(low=low, high=high, used=used)

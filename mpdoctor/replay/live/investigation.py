@@ -1,0 +1,259 @@
+"""Watch the unchanged run, find the step that fails, run it again under the tracer, and measure what a guard cannot see."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import torch
+
+from mpdoctor.core.rule import Skipped
+from mpdoctor.core.trace import Recording, StepObservation
+from mpdoctor.replay.live.batch_facts import batch_facts
+from mpdoctor.replay.live.changes import Changes
+from mpdoctor.replay.live.gradient_census import window
+from mpdoctor.replay.live.measurements import TraceCollector, gradients_at, has_master, loaded_moments_flushed, update_kept
+from mpdoctor.replay.live.origin import Origin
+from mpdoctor.replay.live.session import SessionSource
+from mpdoctor.replay.live.training_loop import BudgetSpent, Run, Tracing, failed, run
+
+_PROBED_SKIPS = 4
+"""Groups of skipped steps that are tried again at loss scale 1."""
+_REPEATED_STEPS = 12
+"""Steps of a run without failure that are run again; the first and the last of them are traced."""
+_UPDATE_STEPS = 10
+"""Steps over which lost updates are measured."""
+
+
+class Investigation:
+    """The unchanged run, watched.
+
+    Attributes:
+        baseline: the first run.
+        recording: what was observed, plain data.
+        origin: the live origin of the failing step (holds tensors), or None.
+        skipped: what was not measured, and why.
+    """
+
+    def __init__(
+        self,
+        source: SessionSource,
+        *,
+        steps: int | None = None,
+        deadline: float | None = None,
+        on_step: Callable[[StepObservation], None] | None = None,
+        note: Callable[[str], None] | None = None,
+    ) -> None:
+        self.source = source
+        self.deadline = deadline
+        self.skipped: list[Skipped] = []
+        self._note = note or (lambda _text: None)
+        self.baseline = run(source, steps=steps, deadline=self._share(0.4), on_step=on_step)
+        self.origin: Origin | None = None
+        self.recording = self._record()
+
+    @property
+    def emulated(self) -> tuple[str, ...]:
+        """What the replay does differently from the machine that the code was written for, in words."""
+        found = ["torch.compile is off: compiled code runs eagerly"]
+        if self.recording.compute_dtypes and not torch.cuda.is_available():
+            found.append("16-bit matrix products on this CPU are computed in fp32 and rounded once")
+        if self.baseline.emulated_cuda_autocast:
+            found.append("autocast for CUDA runs on the CPU with CUDA's op lists")
+        return tuple(found)
+
+    def _share(self, fraction: float) -> float | None:
+        """A deadline after this fraction of the time that is left."""
+        if self.deadline is None:
+            return None
+        return time.monotonic() + fraction * max(0.0, self.deadline - time.monotonic())
+
+    def _record(self) -> Recording:
+        baseline = self.baseline
+        session = baseline.session
+        steps = tuple(baseline.steps)
+        compute = tuple(dict.fromkeys((*baseline.autocast_dtypes, *_low_weight_dtypes(session.model))))
+        recording = Recording(
+            steps=steps,
+            exception=baseline.exception,
+            compute_dtypes=compute,
+            asked_precision=session.settings.asked,
+            weights_dtype=_low_weight_dtypes(session.model)[0] if _low_weight_dtypes(session.model) else "float32",
+            has_scaler=any(s.scale is not None for s in steps),
+            scaler_backs_off=baseline.backs_off,
+            initial_bad_parameters=baseline.initial_bad_parameters,
+            initial_bad_buffers=baseline.initial_bad_buffers,
+            loaded_moments_flushed=self._fresh_moments(),
+        )
+        hard = next((s.step for s in steps if failed(s)), baseline.exception.step if baseline.exception else None)
+        soft, finite = self._persistent_skips(recording, hard)
+        failing = min((s for s in (hard, soft) if s is not None), default=None)
+        recording = replace(recording, failing_step=failing, finite_at_scale_one=finite)
+        recording = self._repeat(recording)
+        return self._measure(recording)
+
+    def _fresh_moments(self) -> float | None:
+        if not self.baseline.session.optimizer.state:
+            return None
+        return self._guarded("the optimizer state as loaded", lambda: loaded_moments_flushed(run(self.source, until=-1, deadline=self.deadline).session))
+
+    def _guarded(self, what: str, measure: Callable[[], Any]) -> Any:
+        """A measurement that may run out of time; then it is listed as skipped."""
+        try:
+            return measure()
+        except BudgetSpent:
+            self.skipped.append(Skipped(what=what, why="the time of --budget was over"))
+            return None
+
+    # -- skipped steps: the scaler's search, or gradients that are bad at every scale?
+
+    def _persistent_skips(self, recording: Recording, hard: int | None) -> tuple[int | None, bool | None]:
+        """(first step whose skip is a failure, whether its gradients are finite at scale 1)."""
+        steps = [s for s in recording.steps if hard is None or s.step < hard]
+        groups = _skip_groups(steps)
+        if not groups:
+            return None, None
+        self._note("trying skipped steps again at loss scale 1")
+        for group in (groups if len(groups) <= _PROBED_SKIPS else [*groups[: _PROBED_SKIPS - 1], groups[-1]]):
+            at = group[0].step
+            finite = self._guarded(f"step {at} at loss scale 1", lambda at=at: self._finite_at_one(at))
+            if finite is False:
+                return at, False
+            never_recovers = group[-1] is recording.steps[-1] and len(group) >= 2
+            fixed = recording.scaler_backs_off is False
+            if finite and fixed and never_recovers:
+                return at, True
+        return None, None
+
+    def _finite_at_one(self, step: int) -> bool | None:
+        result = run(self.source, changes=Changes(scale_at=(step, 1.0)), until=step, deadline=self.deadline)
+        seen = next((s for s in result.steps if s.step == step), None)
+        if seen is None or result.spent:
+            return None
+        return not seen.skipped and not seen.nonfinite_grads
+
+    # -- the repeat, under the tracer
+
+    def _repeat(self, recording: Recording) -> Recording:
+        """Run again: is it the same, and what do the traced steps show op by op?"""
+        steps = recording.steps
+        failing = recording.failing_step
+        if failing is None and not steps:
+            return recording
+        last = failing if failing is not None else steps[min(len(steps), _REPEATED_STEPS) - 1].step
+        wanted = {failing} if failing is not None else {steps[0].step, last}
+        self._note("running it again under the tracer")
+        seen = recording.failing
+        by_optimizer = seen is not None and bool(seen.nonfinite_weights) and not seen.nonfinite_grads
+        collector = TraceCollector()
+        tracing = Tracing(frozenset(wanted), collector.done, optimizer_ops=by_optimizer, before=collector.before, after_backward=collector.after_backward)
+        try:
+            again = run(self.source, until=last, tracing=tracing, deadline=self._share(0.5), after_failure=0)
+        except BudgetSpent:
+            self.skipped.append(Skipped(what="the op-level trace", why="the time of --budget was over"))
+            return recording
+        if again.spent:
+            self.skipped.append(Skipped(what="the op-level trace", why="the time of --budget was over"))
+        fails_again = failing is None or failing in collector.traces or (again.exception is not None and again.exception.step == failing)
+        if failing is not None and recording.exception is None and recording.failing is not None:
+            repeated = next((s for s in again.steps if s.step == failing), None)
+            fails_again = repeated is not None and (failed(repeated) or bool(repeated.skipped))
+        self.origin = collector.origins.get(failing) if failing is not None else None
+        exception = again.exception if again.exception is not None and recording.exception is not None else recording.exception
+        return replace(
+            recording,
+            exception=exception,
+            traces=collector.traces,
+            baseline_fails=failing is not None and fails_again,
+            deterministic=_same(steps, again),
+        )
+
+    # -- measurements
+
+    def _measure(self, recording: Recording) -> Recording:
+        steps = recording.steps
+        if not steps and recording.exception is None:
+            return recording
+        at = recording.failing_step if recording.failing_step is not None else (steps[0].step if steps else 0)
+        session = self.baseline.session
+        number = at - session.first_step
+        if 0 <= number < len(session.batches):
+            others = [b for i, b in enumerate(session.batches[:64]) if i != number]
+            recording = replace(
+                recording,
+                rows=recording.trace.origin.rows if recording.trace and recording.trace.origin else (),
+                row_facts=batch_facts(session.batches[number], others),
+            )
+        if "float16" in recording.compute_dtypes:
+            recording = self._measure_scaling(recording)
+        if recording.failing_step is None and recording.weights_dtype != "float32" and len([s for s in steps if s.took_a_step]) >= 3:
+            masters = any(has_master(p, _floating_state(session.optimizer, p)) for p in session.model.parameters())
+            if not masters:
+                last = steps[min(len(steps), _UPDATE_STEPS) - 1].step
+                self._note("measuring lost updates")
+                recording = replace(recording, update_kept=self._guarded("lost updates", lambda: update_kept(self.source, last, self.deadline)))
+        return recording
+
+    def _measure_scaling(self, recording: Recording) -> Recording:
+        """Does fp16 lose gradients at the loss scale in use, and which scales would work?"""
+        at = self._step_with_gradients(recording)
+        if at is None:
+            return recording
+        self._note("measuring the loss-scale window")
+        census = self._guarded("the loss-scale window", lambda: gradients_at(self.source, at, Changes(compute_dtype=torch.float32), self.deadline))
+        if census is None:
+            return recording
+        used = next((s.scale for s in recording.steps if s.step == at), None)
+        scales = window(census, used=used if used is not None else 1.0)
+        plain = self._guarded("gradients at the loss scale in use", lambda: gradients_at(self.source, at, Changes(), self.deadline))
+        gain = None
+        if plain is not None and math.isfinite(plain.norm) and census.norm > 0:
+            gain = census.norm / plain.norm if plain.norm > 0 else math.inf
+        return replace(recording, window=scales, scaling_gain=gain)
+
+    def _step_with_gradients(self, recording: Recording) -> int | None:
+        """A step early enough that fp16 and fp32 have not drifted apart, with finite loss."""
+        for step in recording.steps[:2]:
+            if step.loss is not None and math.isfinite(step.loss) and not step.nonfinite_grads:
+                return step.step
+        return recording.failing_step
+
+
+def _skip_groups(steps: Sequence[StepObservation]) -> list[list[StepObservation]]:
+    """Runs of skipped steps with a finite loss."""
+    groups: list[list[StepObservation]] = []
+    open_group: list[StepObservation] | None = None
+    for step in steps:
+        if step.skipped:
+            if open_group is None:
+                open_group = []
+                groups.append(open_group)
+            open_group.append(step)
+        else:
+            open_group = None
+    return groups
+
+
+def _low_weight_dtypes(model: torch.nn.Module) -> tuple[str, ...]:
+    names = {str(p.dtype).removeprefix("torch.") for p in model.parameters() if p.dtype in (torch.float16, torch.bfloat16)}
+    return tuple(sorted(names))
+
+
+def _floating_state(optimizer: Any, parameter: torch.Tensor) -> dict[str, torch.Tensor]:
+    state = optimizer.state.get(parameter, {}) if parameter in optimizer.state else {}
+    return {k: v for k, v in state.items() if isinstance(v, torch.Tensor) and v.is_floating_point()}
+
+
+def _same(steps: Sequence[StepObservation], again: Run) -> bool | None:
+    """Whether the repeated run is bitwise equal, as far as loss, gradient norm and weights tell."""
+    pairs = list(zip(steps, again.steps, strict=False))
+    if not pairs:
+        return None
+
+    def equal(a: float | None, b: float | None) -> bool:
+        return a == b or (a is not None and b is not None and math.isnan(a) and math.isnan(b))
+
+    return all(equal(a.loss, b.loss) and equal(a.grad_norm, b.grad_norm) and equal(a.weight_norm, b.weight_norm) for a, b in pairs)

@@ -1,0 +1,183 @@
+"""Numbers of the unchanged run that need a run of their own: underflow, lost updates, stale casts, a trace's statistics."""
+
+from __future__ import annotations
+
+import math
+
+import torch
+
+from mpdoctor.core.trace import Accumulation, ModuleAmax, StepTrace, TensorStats
+from mpdoctor.replay.live.changes import Changes
+from mpdoctor.replay.live.finiteness import dtype_name, extremes
+from mpdoctor.replay.live.gradient_census import Census, census_of
+from mpdoctor.replay.live.op_trace import OpTracer
+from mpdoctor.replay.live.origin import Origin, find_origin, site_of, source_line, timeline
+from mpdoctor.replay.live.rows import batch_size
+from mpdoctor.replay.live.session import Session, SessionSource
+from mpdoctor.replay.live.training_loop import Tracing, run
+
+LOW = (torch.float16, torch.bfloat16)
+_MIN_ADDITIONS = 8
+"""A 16-bit tensor that is added to less often in a step is no accumulator."""
+
+
+class TraceCollector:
+    """Turns the tracers of one run into plain `StepTrace`s, and keeps the live origins for the experiments."""
+
+    def __init__(self) -> None:
+        self.traces: dict[int, StepTrace] = {}
+        self.origins: dict[int, Origin] = {}
+        self._before: dict[str, torch.Tensor] = {}
+        self._grads: dict[str, tuple[torch.Tensor, float]] = {}
+
+    def before(self, session: Session, step: int) -> None:
+        """Copy the weights, to see which of them the step changes."""
+        self._before = {n: p.detach().clone() for n, p in session.model.named_parameters()}
+        self._grads = {}
+
+    def after_backward(self, session: Session, step: int, scale: float) -> None:
+        """Remember which gradient elements were not zero when backward ended."""
+        for name, parameter in session.model.named_parameters():
+            if parameter.grad is not None:
+                self._grads[name] = (parameter.grad.detach().clone(), scale)
+
+    def done(self, tracer: OpTracer, session: Session, step: int) -> None:
+        """Take a finished tracer apart."""
+        batch = session.batches[step - session.first_step]
+        origin = find_origin(tracer, batch_size(batch))
+        if origin is not None:
+            self.origins[step] = origin
+        seen = tracer.seen
+        trainable = {n for n, p in session.model.named_parameters() if p.requires_grad}
+        self.traces[step] = StepTrace(
+            step=step,
+            origin=origin.describe(step) if origin is not None else None,
+            timeline=timeline(tracer, origin, step),
+            tensors=tuple(self._stats(session)),
+            modules=tuple(
+                ModuleAmax(module=m, phase=str(p), dtype=d, amax=a, nonfinite=seen.nonfinite.get((m, p, d), 0)) for (m, p, d), a in seen.amax.items()
+            ),
+            flops=dict(seen.flops),
+            unused_parameters=tuple(sorted(trainable - seen.read_parameters)),
+            accumulations=tuple(_accumulations(tracer)),
+            vanished_eps=tuple((eps, site_of(event, step)) for eps, event in seen.vanished_eps),
+            replaced_nan=tuple(site_of(event, step) for event in seen.replaced_nan),
+            half_buffers=tuple(n for n, b in session.model.named_buffers() if b.dtype in LOW),
+            ops=seen.ops,
+        )
+
+    def _stats(self, session: Session) -> list[TensorStats]:
+        found = []
+        state = session.optimizer.state
+        for name, parameter in session.model.named_parameters():
+            low_high = extremes(parameter)
+            grad, scale = self._grads.get(name, (parameter.grad, 1.0))
+            moments = state.get(parameter, {}) if parameter in state else {}
+            floating = {k: v for k, v in moments.items() if isinstance(v, torch.Tensor) and v.is_floating_point()}
+            census = census_of([grad], scale) if grad is not None and grad.layout is torch.strided else None
+            found.append(
+                TensorStats(
+                    name=name,
+                    dtype=dtype_name(parameter.dtype),
+                    numel=parameter.numel(),
+                    amax=max(abs(v) for v in low_high) if low_high else 0.0,
+                    grad_dtype=dtype_name(grad.dtype) if grad is not None else None,
+                    grad_norm=census.norm if census else None,
+                    grad_amax=census.amax if census else None,
+                    grad_zero_share=census.zero_share if census else None,
+                    changed_share=self._changed(name, parameter, grad),
+                    moments={k: dtype_name(v.dtype) for k, v in floating.items() if v.numel() == parameter.numel() and v.dim()},
+                    moment_zero_share=flushed_share(floating),
+                    has_master=has_master(parameter, floating),
+                )
+            )
+        return found
+
+    def _changed(self, name: str, parameter: torch.Tensor, grad: torch.Tensor | None) -> float | None:
+        old = self._before.get(name)
+        if old is None or grad is None or grad.layout is not torch.strided or old.shape != parameter.shape:
+            return None
+        moved = grad != 0
+        total = int(moved.sum())
+        return int(((parameter.detach() != old) & moved).sum()) / total if total else None
+
+
+def has_master(parameter: torch.Tensor, state: dict[str, torch.Tensor]) -> bool:
+    """Whether the optimizer keeps a wider copy of a 16-bit weight (its rounding is the weight, up to one rounding)."""
+    if parameter.dtype not in LOW:
+        return False
+    for value in state.values():
+        if value.dtype in (torch.float32, torch.float64) and value.shape == parameter.shape:
+            close = (value.to(parameter.dtype) == parameter.detach()).float().mean() if value.numel() else torch.tensor(0.0)
+            if float(close) > 0.99:
+                return True
+    return False
+
+
+def flushed_share(state: dict[str, torch.Tensor]) -> float | None:
+    """Share of elements whose 16-bit second moment is 0 although the first moment is not; None without such moments."""
+    first, second = state.get("exp_avg"), state.get("exp_avg_sq")
+    if first is None or second is None or second.dtype not in LOW or first.shape != second.shape:
+        return None
+    live = first != 0
+    total = int(live.sum())
+    return int(((second == 0) & live).sum()) / total if total else None
+
+
+def loaded_moments_flushed(session: Session) -> float | None:
+    """As `flushed_share`, over the whole optimizer state as it was loaded, before the first step."""
+    shares = [flushed_share({k: v for k, v in s.items() if isinstance(v, torch.Tensor)}) for s in session.optimizer.state.values()]
+    known = [s for s in shares if s is not None]
+    return sum(known) / len(known) if known else None
+
+
+def _accumulations(tracer: OpTracer) -> list[Accumulation]:
+    found = []
+    for shadow in tracer.seen.shadows.values():
+        if shadow.additions < _MIN_ADDITIONS or shadow.exact.shape != shadow.tensor.shape:
+            continue
+        size = float(shadow.exact.norm())
+        error = float((shadow.tensor.double() - shadow.exact).norm())
+        if size > 0 and math.isfinite(error):
+            found.append(
+                Accumulation(
+                    name=shadow.name or f"a {dtype_name(shadow.tensor.dtype)} tensor of shape {tuple(shadow.tensor.shape)}",
+                    dtype=dtype_name(shadow.tensor.dtype),
+                    additions=shadow.additions,
+                    relative_error=error / size,
+                    source=source_line(shadow.stack),
+                )
+            )
+    return found
+
+
+def gradients_at(source: SessionSource, step: int, changes: Changes, deadline: float | None) -> Census | None:
+    """Census of the true gradients of a step's parameters under `changes`; None when no backward pass ran."""
+    found: list[Census] = []
+
+    def after_backward(session: Session, _step: int, scale: float) -> None:
+        found.append(census_of([p.grad for p in session.model.parameters() if p.grad is not None], scale))
+
+    tracing = Tracing(frozenset([step]), lambda *_: None, after_backward=after_backward, ops=False)
+    run(source, changes=changes, until=step, tracing=tracing, deadline=deadline)
+    return found[-1] if found else None
+
+
+def update_kept(source: SessionSource, last: int, deadline: float | None) -> float | None:
+    """Share of the intended update that 16-bit weights took over the first steps, projected on the intended one.
+
+    1.0: the weights moved as fp32 masters would; 0.0: nothing was taken. None where no weight is stored in 16 bits.
+    """
+    start = run(source, until=-1, deadline=deadline).session
+    plain = run(source, until=last, deadline=deadline)
+    wide = run(source, changes=Changes(master_weights=True), until=last, deadline=deadline)
+    dot, square = 0.0, 0.0
+    for first, after, master_owner in zip(start.model.parameters(), plain.session.model.parameters(), wide.session.model.parameters(), strict=True):
+        master = wide.masters.get(id(master_owner))
+        if master is None or first.dtype not in LOW:
+            continue
+        intended = (master - first.detach().float()).double()
+        actual = (after.detach().float() - first.detach().float()).double()
+        dot += float((intended * actual).sum())
+        square += float((intended * intended).sum())
+    return dot / square if square > 0 and math.isfinite(dot) else None

@@ -1,0 +1,192 @@
+"""Questions that a recording answers; detectors and symptoms ask the same ones. No torch."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from mpdoctor.core.trace import Recording, StepObservation, TensorStats
+
+GROWTH = 8.0
+"""Loss or gradient norm that is this many times its smallest value of the steps before counts as growing..."""
+WEIGHT_GROWTH = 3.0
+"""... and so does a norm of all weights this many times its first value."""
+UNDERFLOW_GAIN = 1.25
+"""Gradient norm in fp32 over the norm in use, from which fp16 loses more than rounding."""
+UPDATE_KEPT = 0.25
+"""Below this share of the intended update the weights stand still."""
+FLUSHED = 0.5
+"""Share of second moments flushed to zero from which the optimizer divides by eps alone."""
+ACCUMULATION_ERROR = 0.05
+"""Relative error of a 16-bit sum from which it is wrong rather than rounded."""
+LOSS_JUMP = 3.0
+"""A loss that is this many times the one before has jumped."""
+
+
+@dataclass(frozen=True, slots=True)
+class Growth:
+    """How something grew over the steps before the failure."""
+
+    what: str
+    first: float
+    last: float
+    steps: int
+
+    @property
+    def rate(self) -> float:
+        """Factor per step."""
+        return float((self.last / self.first) ** (1 / self.steps))
+
+    def __str__(self) -> str:
+        return f"{self.what} grew {self.last / self.first:.3g} times in {self.steps} step{'s' if self.steps > 1 else ''} ({self.first:.4g} to {self.last:.4g})"
+
+
+def finite(values: Sequence[float | None]) -> list[float]:
+    """The finite numbers among `values`."""
+    return [v for v in values if v is not None and math.isfinite(v)]
+
+
+def growth(recording: Recording) -> Growth | None:
+    """The strongest growth over the steps before the failure (or over all steps), or None."""
+    at = recording.failing_step
+    before = [s for s in recording.steps if at is None or s.step < at]
+    inside = before + [s for s in recording.steps if s.step == at]
+    found: list[Growth] = []
+    for what, values, threshold in (
+        ("the loss", [s.loss for s in inside], GROWTH),
+        ("the gradient norm", [s.grad_norm for s in inside if not s.skipped], GROWTH),
+        ("the weight norm", [s.weight_norm for s in before], WEIGHT_GROWTH),
+    ):
+        grown = _grown(what, finite([abs(v) if v is not None else None for v in values]), threshold)
+        if grown is not None:
+            found.append(grown)
+    return max(found, key=lambda g: g.last / g.first) if found else None
+
+
+def _grown(what: str, values: list[float], threshold: float) -> Growth | None:
+    """Growth from the smallest value to the last one, if it went up nearly all the way."""
+    if len(values) < 2:
+        return None
+    start = min(range(len(values)), key=values.__getitem__)
+    tail = values[start:]
+    if len(tail) < 2 or tail[0] <= 0 or tail[-1] < threshold * tail[0] or tail[-1] < max(values) / 4:
+        return None
+    rises = sum(b > a for a, b in zip(tail, tail[1:], strict=False))
+    return Growth(what, tail[0], tail[-1], len(tail) - 1) if rises * 2 >= len(tail) - 1 else None
+
+
+def diverging(recording: Recording) -> Growth | None:
+    """A finite run whose loss went up and stayed up: its last quarter stands far above its first."""
+    losses = finite([s.loss for s in recording.steps])
+    if recording.failing_step is not None or len(losses) < 4 or len(losses) != len(recording.steps):
+        return None
+    quarter = max(1, len(losses) // 4)
+    first, last = sorted(map(abs, losses[:quarter])), sorted(map(abs, losses[-quarter:]))
+    start, end = first[len(first) // 2], last[len(last) // 2]
+    return Growth("the loss", start, end, len(losses) - 1) if start > 0 and end > 10 * start else None
+
+
+def gradients_all_zero(recording: Recording) -> list[StepObservation]:
+    """Steps whose gradients are exactly zero although the loss is finite."""
+    return [s for s in recording.steps if s.grad_norm == 0.0 and s.loss is not None and math.isfinite(s.loss) and not s.grads_missing]
+
+
+def underflows(recording: Recording) -> bool:
+    """Whether fp16 flushes gradients that fp32 has."""
+    return recording.scaling_gain is not None and recording.scaling_gain > UNDERFLOW_GAIN and "float16" in recording.compute_dtypes
+
+
+def updates_lost(recording: Recording) -> bool:
+    """Whether 16-bit weights take next to nothing of their updates."""
+    return recording.update_kept is not None and recording.update_kept < UPDATE_KEPT
+
+
+def always_missing(recording: Recording) -> tuple[str, ...]:
+    """Parameters that the forward pass reads and that never get a gradient."""
+    steps = [s for s in recording.steps if s.loss is not None]
+    if not steps:
+        return ()
+    missing = set(steps[0].grads_missing).intersection(*(s.grads_missing for s in steps[1:]))
+    unused = [set(t.unused_parameters) for t in recording.traces.values()]
+    read = missing - set.intersection(*unused) if unused else set()
+    return tuple(sorted(read))
+
+
+def clipped_scaled(recording: Recording) -> tuple[StepObservation, float, float] | None:
+    """(step, norm seen, loss scale) of the first clipping that cut gradients which still carried the loss scale."""
+    for step in recording.steps:
+        for call in step.clip_calls:
+            if call.scale > 1.0 and math.isfinite(call.norm) and call.norm > call.limit:
+                return step, call.norm, call.scale
+    return None
+
+
+def stale_gradients(recording: Recording) -> list[StepObservation]:
+    """Steps that started with non-finite gradients of an earlier step although their own loss is finite."""
+    return [s for s in recording.steps if s.stale_grads and s.loss is not None and math.isfinite(s.loss)]
+
+
+def uncleared(recording: Recording) -> list[StepObservation]:
+    """Steps in which the optimizer used gradients that its last step had used already."""
+    return [s for s in recording.steps if s.uncleared_grads]
+
+
+def autocast_left_open(recording: Recording) -> bool:
+    """Whether an autocast region with its weight cache on stayed open over steps."""
+    return sum(s.autocast_left_on for s in recording.steps) >= 2
+
+
+def moments_flushed(recording: Recording) -> tuple[float, float, float] | None:
+    """(share flushed, loss before, loss after) when a loaded optimizer state lost its second moments and the loss jumped."""
+    share = recording.loaded_moments_flushed
+    losses = finite([s.loss for s in recording.steps[:4]])
+    if share is None or share < FLUSHED or len(losses) < 2:
+        return None
+    worst = max(losses[1:])
+    return (share, losses[0], worst) if worst > LOSS_JUMP * abs(losses[0]) else None
+
+
+def flushed_tensors(recording: Recording) -> list[TensorStats]:
+    """Parameters whose 16-bit second moment is zero where the first is not."""
+    return [t for t in (recording.trace.tensors if recording.trace else ()) if (t.moment_zero_share or 0) > FLUSHED]
+
+
+def lossy_accumulations(recording: Recording) -> list[tuple[str, str, int, float, str]]:
+    """(name, dtype, additions, relative error, place) of 16-bit sums that went wrong."""
+    found = []
+    for trace in recording.traces.values():
+        for a in trace.accumulations:
+            if a.relative_error > ACCUMULATION_ERROR:
+                found.append((a.name, a.dtype, a.additions, a.relative_error, str(a.source or "")))
+    return found
+
+
+def low_share(recording: Recording) -> float | None:
+    """Share of matrix-product FLOPs that ran in 16 bits or less in the traced step; None without such products."""
+    flops = recording.trace.flops if recording.trace else {}
+    total = sum(flops.values())
+    return sum(v for k, v in flops.items() if k in ("float16", "bfloat16") or k.startswith("float8")) / total if total else None
+
+
+def other_precision(recording: Recording) -> tuple[str, float] | None:
+    """(precision asked for, share of FLOPs in 16 bits) when the run is not in the 16-bit precision that it asks for."""
+    share = low_share(recording)
+    if share is None or recording.exception is not None:
+        return None
+    if recording.asked_precision in ("fp16", "bf16") and share < 0.5:
+        return recording.asked_precision, share
+    if recording.asked_precision is None and recording.compute_dtypes and share < 0.05:
+        return recording.compute_dtypes[0], share
+    return None
+
+
+def lr_always_zero(recording: Recording) -> bool:
+    """Whether the learning rate was 0 in every step."""
+    rates = finite([s.lr for s in recording.steps])
+    return len(rates) >= 3 and all(r == 0.0 for r in rates)
+
+
+def dead_scale(recording: Recording) -> StepObservation | None:
+    """First step whose loss scale is 0, or so small that fp16 gradients vanish."""
+    return next((s for s in recording.steps if s.scale is not None and s.scale < 2.0**-10), None)
