@@ -69,9 +69,13 @@ def sparkline(values: Sequence[float | None], width: int) -> str:
     logarithmic = low > 0 and high / low > 50
 
     def level(value: float) -> int:
-        if high == low:
+        if high / 2 == low / 2:
             return 3
-        fraction = math.log(value / low) / math.log(high / low) if logarithmic else (value - low) / (high - low)
+        # Differences of logarithms and halves: quotients and differences of extreme values overflow.
+        if logarithmic:
+            fraction = (math.log(value) - math.log(low)) / (math.log(high) - math.log(low))
+        else:
+            fraction = (value / 2 - low / 2) / (high / 2 - low / 2)
         return min(int(fraction * len(_BARS)), len(_BARS) - 1)
 
     return "".join(" " if value is None else _BARS[level(value)] if math.isfinite(value) else "✗" for value in shares)

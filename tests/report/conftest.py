@@ -167,7 +167,18 @@ def overflow() -> Report:
             TimelineEntry(site=site(Phase.OPTIMIZER), note="the scaler skips the step", dtype=None, amax=None),
         ),
         measurements={
-            "loss_scale_window": {"lowest": 1024.0, "highest": 65536.0},
+            "loss_scale_window": {"low": 1024.0, "high": 32768.0, "used": 65536.0},
+            "gradient_exponents": [
+                {"name": "all", "zeros": 12, "counts": {str(e): int(4000 * math.exp(-(((e + 14) / 6) ** 2))) + 1 for e in range(-34, 3)}},
+                {"name": "blocks.1.wo.weight", "zeros": 0, "counts": {str(e): 40 - abs(e + 12) for e in range(-40, 6)}},
+            ],
+            "module_amax": [
+                {"step": s, "phase": phase, "module": m, "dtype": "float16", "amax": a * (2.0**s), "nonfinite": 0}
+                for s in (1, 2)
+                for phase in ("forward", "backward")
+                for m, a in (("embed", 3.2), ("blocks.0.wo", 203.0), ("blocks.1.wo", 8200.0), ("blocks.1.norm", 4.0))
+            ]
+            + [{"step": 3, "phase": "forward", "module": "blocks.1.wo", "dtype": "float16", "amax": "inf", "nonfinite": 17}],
             "lost_updates": {"share": 0.013, "lr_at_which_half_would_survive": 3e-6},
             "flops_by_dtype": {"float16": 0.91, "float32": 0.09},
         },

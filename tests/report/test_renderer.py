@@ -19,7 +19,7 @@ from mpdoctor.core.report import InputFile, Report, StepRecord, TimelineEntry
 from mpdoctor.core.rule import Skipped
 from mpdoctor.report.renderer import Renderer, RenderOptions, format_names, load
 
-FORMATS = ("github", "gitlab", "json", "junit", "markdown", "sarif", "text")
+FORMATS = ("github", "gitlab", "html", "json", "junit", "markdown", "sarif", "text")
 
 
 def test_formats_are_the_files_of_the_folder() -> None:

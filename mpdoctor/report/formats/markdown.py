@@ -11,6 +11,7 @@ from mpdoctor.core.report import ExperimentOutcome, Report
 from mpdoctor.report import answer
 from mpdoctor.report.answer import Tone
 from mpdoctor.report.characters import one_line, to_ascii, visible
+from mpdoctor.report.measured import in_words
 from mpdoctor.report.numbers import count, dtype, number, plain, words
 from mpdoctor.report.places import place, ranges, span_of, worst_first
 from mpdoctor.report.renderer import Renderer, RenderOptions
@@ -149,7 +150,7 @@ def _steps(report: Report) -> str:
 
 
 def _measurements(report: Report) -> str:
-    rows = [[words(name), text_of(plain(value))] for name, value in report.measurements.items()]
+    rows = [[text_of(name), text_of(text)] for name, text in in_words(report)]
     return _folded("Measured", _table(["", ""], rows))
 
 

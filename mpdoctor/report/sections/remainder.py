@@ -9,6 +9,7 @@ from rich.console import RenderableType
 
 from mpdoctor.core.report import Report
 from mpdoctor.report import answer
+from mpdoctor.report.measured import in_words
 from mpdoctor.report.numbers import plain, words
 from mpdoctor.report.sections.ink import Ink
 
@@ -17,7 +18,8 @@ def measurements(report: Report, ink: Ink) -> list[RenderableType]:
     """Numbers that the replay measured, by name."""
     if not report.measurements or ink.quiet:
         return []
-    return [ink.title("Measured"), _pairs(report.measurements, ink)]
+    lines = in_words(report)
+    return [ink.title("Measured"), _pairs(dict(lines), ink)] if lines else []
 
 
 def not_looked_at(report: Report, ink: Ink) -> list[RenderableType]:

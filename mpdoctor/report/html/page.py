@@ -1,0 +1,86 @@
+"""What the HTML page shows: everything that the template needs, as plain values."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from mpdoctor import __version__
+from mpdoctor.core.finding import Finding
+from mpdoctor.core.jsonable import to_json
+from mpdoctor.core.report import Report
+from mpdoctor.report import answer
+from mpdoctor.report.document import document
+from mpdoctor.report.html.charts.exponents import BF16_NOTE, gradient_exponents
+from mpdoctor.report.html.charts.history import history
+from mpdoctor.report.html.heat_map import heat_map
+from mpdoctor.report.measured import exponents, flops, module_amax, others, window
+from mpdoctor.report.numbers import count, dtype, number, plain, words
+from mpdoctor.report.places import logical_place, place, ranges, span_of, worst_first
+from mpdoctor.report.renderer import RenderOptions
+
+MOST_LAYERS = 12
+MOST_STEPS = 200
+MOST_TIMELINE = 400
+
+
+def context(report: Report, options: RenderOptions) -> dict[str, Any]:
+    """The template's variables."""
+    tone, words_of_status = answer.status(report)
+    scales = window(report)
+    layers = exponents(report)
+    found = worst_first(report)
+    return {
+        "report": report,
+        "version": __version__,
+        "tone": tone.value,
+        "status": words_of_status,
+        "verdict": answer.leading_verdict(report),
+        "reason": answer.reason(report),
+        "seen": answer.seen(report),
+        "origin_place": place(report.first_nonfinite.site) if report.first_nonfinite else "",
+        "harm_place": place(report.first_nonfinite.hurts_at) if report.first_nonfinite and report.first_nonfinite.hurts_at else "",
+        "rows": ranges(report.first_nonfinite.rows) if report.first_nonfinite else "",
+        "findings": [_finding(finding, options) for finding in found],
+        "timeline": report.timeline[:MOST_TIMELINE],
+        "history": history(report),
+        "steps": report.steps[-MOST_STEPS:],
+        "heat_map": heat_map(module_amax(report)),
+        "window": scales,
+        "gradients": [gradient_exponents(layer, scales) for layer in layers[: MOST_LAYERS + 1]],
+        "gradients_left_out": max(0, len(layers) - MOST_LAYERS - 1),
+        "bf16_note": BF16_NOTE,
+        "flops": flops(report),
+        "measured": others(report),
+        "not_looked_at": answer.not_looked_at(report),
+        "config": _config(report, found),
+        "inputs": report.inputs,
+        # A tag that ends the element must not come out of the data.
+        "json": to_json(document(report), indent=None, ascii_only=True).replace("<", "\\u003c"),
+        "count": count,
+        "dtype": dtype,
+        "number": number,
+        "plain": plain,
+        "words": words,
+        "place": place,
+    }
+
+
+def _finding(finding: Finding, options: RenderOptions) -> dict[str, Any]:
+    page = options.rule_page(finding.code)
+    return {"finding": finding, "span": span_of(finding), "place": logical_place(finding), "summary": page.summary if page else ""}
+
+
+def _config(report: Report, found: list[Finding]) -> list[dict[str, Any]]:
+    """The run's settings as understood, each with the findings at its place."""
+    rows = []
+    for name, setting in report.config.items():
+        if not isinstance(setting, dict):
+            rows.append({"name": str(name), "value": plain(setting), "origin": "", "where": "", "codes": []})
+            continue
+        file, line = setting.get("file"), setting.get("line")
+        codes = sorted({f.code for f in found if (span := span_of(f)) and file and (span.file, span.line) == (file, line)})
+        where = "" if not file else f"{file}:{line}" if line else str(file)
+        rows.append(
+            {"name": str(name), "value": plain(setting.get("value")), "origin": str(setting.get("origin", "")), "where": where, "codes": codes}
+        )
+    return rows
