@@ -8,7 +8,6 @@ Nothing of mpdoctor is imported here, so that what the matrix calls the truth do
 
 from __future__ import annotations
 
-import ast
 import contextlib
 import math
 import os
@@ -28,9 +27,9 @@ from torch.optim.optimizer import register_optimizer_step_post_hook, register_op
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
-HERE = Path(__file__).resolve().parent
-FAULTS = HERE / "faults"
-HEALTHY = HERE / "healthy"
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+
+from recipes import FAULTS, HEALTHY, repaired
 
 _ALLOCATES = ("empty", "new_empty", "empty_like", "empty_strided", "new_empty_strided", "_efficientzerotensor")
 _OVERWRITES = ("copy_", "fill_", "zero_", "normal_", "uniform_", "random_", "bernoulli_")
@@ -86,30 +85,13 @@ class Observation:
         return last / first if first > 0 else 1.0 + last - first
 
 
-def literal(path: Path, name: str) -> Any:
-    """The literal that a recipe assigns to `name`, read without running the recipe; None where there is none."""
-    for node in ast.parse(path.read_text(encoding="utf-8")).body:
-        if isinstance(node, ast.Assign) and any(isinstance(t, ast.Name) and t.id == name for t in node.targets):
-            return ast.literal_eval(node.value)
-    return None
-
-
-def repaired(path: Path, edits: list[tuple[str, str]] | None = None) -> str:
-    """The source of a fault's twin. A repair that does not apply exactly once is an error of the recipe."""
-    text = path.read_text(encoding="utf-8")
-    for old, new in edits if edits is not None else literal(path, "REPAIR"):
-        head, mark, tail = text.partition("\nREPAIR =")
-        if head.count(old) != 1:
-            raise ValueError(f"{path.name}: the repair {old!r} applies {head.count(old)} times, not once")
-        text = head.replace(old, new) + mark + tail
-    return text
-
-
 def load(source: str, name: str) -> types.ModuleType:
-    """A recipe as a module. Autocast for a GPU is run as the CPU's, which is near enough for products and sums of products."""
+    """A recipe as a module. Autocast for a GPU is run as the CPU's, which is near enough for matrix
+    products; a recipe that lives by the other ops' lists asks to be observed without autocast."""
     module = types.ModuleType(f"recipe_{name}")
     sys.modules[module.__name__] = module
-    exec(compile(source.replace('autocast("cuda"', 'autocast("cpu"'), f"{name}.py", "exec"), module.__dict__)
+    here = 'autocast("cpu", enabled=False' if "OBSERVE_IN_FP32 = True" in source else 'autocast("cpu"'
+    exec(compile(source.replace('autocast("cuda"', here), f"{name}.py", "exec"), module.__dict__)
     return module
 
 
@@ -284,10 +266,12 @@ def describe(path: Path, *, full: bool) -> str:
         variants.append(("twin", repaired(path)))
     for label, source in variants:
         seen = run(load(source, path.stem))
-        verdict = f"finite={seen.finite} falls={seen.falls:.3f} moved={seen.moved:.2f} none={len(seen.none_grads)} zero={len(seen.zero_grads)} {seen.seconds:.1f}s"
+        counts = f"moved={seen.moved:.2f} none={len(seen.none_grads)} zero={len(seen.zero_grads)} {seen.seconds:.1f}s"
+        verdict = f"finite={seen.finite} falls={seen.falls:.3f} {counts}"
         lines.append(f"{path.stem:32s} {label:5s} {verdict} {seen.error} {'/'.join(seen.error_place) if seen.error else ''}")
         if full or (label == "fault" and path.parent == FAULTS):
-            lines += [f"    losses {_short(seen.losses)}", f"    norms  {_short(seen.grad_norms)}", f"    scales {_short(seen.scales)}", *(f"    {o}" for o in seen.origins[:8])]
+            lines += [f"    losses {_short(seen.losses)}", f"    norms  {_short(seen.grad_norms)}", f"    scales {_short(seen.scales)}"]
+            lines += [f"    {o}" for o in seen.origins[:8]]
         if seen.bad_state:
             lines.append(f"    not finite at the end: {', '.join(seen.bad_state[:4])}")
     return "\n".join(lines)
@@ -296,7 +280,8 @@ def describe(path: Path, *, full: bool) -> str:
 def main(names: list[str]) -> None:
     warnings.simplefilter("ignore")
     torch.set_num_threads(1)
-    paths = [p for n in names for p in (FAULTS / f"{n}.py", HEALTHY / f"{n}.py") if p.exists()] or [*sorted(FAULTS.glob("*.py")), *sorted(HEALTHY.glob("*.py"))]
+    paths = [p for n in names for p in (FAULTS / f"{n}.py", HEALTHY / f"{n}.py") if p.exists()]
+    paths = paths or [*sorted(FAULTS.glob("*.py")), *sorted(HEALTHY.glob("*.py"))]
     for path in paths:
         pid = os.fork()  # recipes keep state in their modules and in torch's globals
         if not pid:

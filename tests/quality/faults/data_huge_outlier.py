@@ -1,4 +1,4 @@
-"""One row of one batch has a target of 1e25, a wrong unit or a sentinel: its squared error is beyond fp32."""
+"""One row of one batch has a target of ten septillion, a wrong unit or a sentinel: its squared error is beyond fp32."""
 
 import torch
 from torch import nn

@@ -35,7 +35,7 @@ def loss(model, batch):
 CONFIG = {"scaler": True, "init_scale": 1.0, "precision": "fp16 autocast + GradScaler"}
 TRUTH = {
     "causes": ["learning-rate"],
-    "first_nonfinite": {"phase": "forward", "module": "4.down", "op": "aten.addmm", "kind": "inf", "step": 2},
+    "first_nonfinite": {"phase": "forward", "module": "4.up", "op": "aten.addmm", "kind": "inf", "step": 2},
     "symptom": "loss-nonfinite",
 }
 REPAIR = [("lr=3e-1", "lr=3e-3")]

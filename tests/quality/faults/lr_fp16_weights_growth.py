@@ -37,7 +37,7 @@ def loss(model, batch):
 CONFIG = {"scaler": True, "init_scale": 1.0, "precision": "fp16 autocast + GradScaler"}
 TRUTH = {
     "causes": ["learning-rate"],
-    "first_nonfinite": {"phase": "forward", "module": "out", "op": "aten.addmm", "kind": "inf", "step": 5},
+    "first_nonfinite": {"phase": "forward", "module": "out", "op": "aten.addmm", "kind": "inf", "step": 10},
     "symptom": "loss-nonfinite",
 }
 REPAIR = [("lr=2.2", "lr=0.1")]

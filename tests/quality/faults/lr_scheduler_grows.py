@@ -28,7 +28,7 @@ def scheduler(optimizer):
 CONFIG = {"precision": "fp32"}
 TRUTH = {
     "causes": ["learning-rate"],
-    "first_nonfinite": {"phase": "loss", "module": "", "op": "aten.mse_loss", "kind": "inf", "step": 13},
+    "first_nonfinite": {"phase": "loss", "module": "", "op": "aten.mse_loss", "kind": "inf", "step": 12},
     "symptom": "loss-nonfinite",
 }
 REPAIR = [("gamma=2.0", "gamma=1.1")]

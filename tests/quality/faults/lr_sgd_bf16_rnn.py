@@ -46,7 +46,7 @@ def loss(model, batch):
 CONFIG = {"precision": "bf16 autocast"}
 TRUTH = {
     "causes": ["learning-rate"],
-    "first_nonfinite": {"phase": "loss", "module": "", "op": "aten.mse_loss", "kind": "inf", "step": 3},
+    "first_nonfinite": {"phase": "loss", "module": "", "op": "aten.mse_loss", "kind": "inf", "step": 5},
     "symptom": "loss-nonfinite",
 }
 REPAIR = [("lr=0.5, momentum=0.9", "lr=0.005, momentum=0.9")]

@@ -24,7 +24,7 @@ def loss(model, batch):
 CONFIG = {"precision": "fp32"}
 TRUTH = {
     "causes": ["learning-rate"],
-    "first_nonfinite": {"phase": "loss", "module": "", "op": "aten.mse_loss", "kind": "inf", "step": 5},
+    "first_nonfinite": {"phase": "loss", "module": "", "op": "aten.mse_loss", "kind": "inf", "step": 13},
     "symptom": "loss-nonfinite",
 }
 REPAIR = [("lr=9.0", "lr=0.05")]

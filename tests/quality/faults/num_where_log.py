@@ -1,4 +1,4 @@
-"""log is taken of rectified outputs (rectified by hand: x * (x > 0)) and the zeros are replaced by where: the forward pass is clean, its gradient is 0 * inf."""
+"""log is taken of values rectified by x * (x > 0) and the zeros are hidden by where: the forward pass is clean, its gradient is 0 * inf."""
 
 import torch
 import torch.nn.functional as F

@@ -12,7 +12,11 @@ PRECISION = "fp16"
 class Net(nn.Module):
     def __init__(self):
         super().__init__()
-        self.emb, self.layer, self.head = nn.Embedding(30, 32), nn.TransformerEncoderLayer(32, 2, 64, dropout=0.0, batch_first=True), nn.Linear(32, 30)
+        self.emb, self.layer, self.head = (
+            nn.Embedding(30, 32),
+            nn.TransformerEncoderLayer(32, 2, 64, dropout=0.0, batch_first=True),
+            nn.Linear(32, 30),
+        )
 
     def forward(self, ids):
         return self.head(self.layer(self.emb(ids)))

@@ -29,7 +29,7 @@ def batches():
     for _ in range(80):
         y = torch.randint(0, 2, (32,), generator=g)
         x = torch.randn(32, 4, 20, generator=g)
-        x[:, 0] += (2 * y[:, None] - 1)
+        x[:, 0] += 2 * y[:, None] - 1
         out.append((x.to(DTYPE), y))
     return out
 

@@ -1,4 +1,4 @@
-"""A gamma curve x ** 0.5 over ReLU outputs: at exactly 0 the derivative is infinite, and the ReLU multiplies it by 0."""
+"""HEALTHY: the derivative of x ** 0.5 at 0 is infinite, but it lands where ReLU's backward writes 0."""
 
 import torch
 import torch.nn.functional as F
@@ -37,9 +37,3 @@ def loss(model, batch):
 
 
 CONFIG = {"precision": "bf16 autocast"}
-TRUTH = {
-    "causes": ["model-numerics"],
-    "first_nonfinite": {"phase": "backward", "module": "gamma", "op": "PowBackward0", "kind": "inf", "step": 0},
-    "symptom": "grad-nonfinite",
-}
-REPAIR = [("x.pow(0.5)", "(x + 1e-3).pow(0.5)")]

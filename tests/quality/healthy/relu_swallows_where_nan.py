@@ -1,4 +1,4 @@
-"""log is taken of ReLU outputs and the zeros are replaced by where: the forward pass is clean, its gradient is 0 * inf."""
+"""HEALTHY: log of ReLU zeros hidden by where gives NaN gradients, but ReLU's backward selects, it does not multiply: they become 0."""
 
 import torch
 import torch.nn.functional as F
@@ -39,10 +39,3 @@ def loss(model, batch):
 
 
 CONFIG = {"precision": "fp32"}
-TRUTH = {
-    "causes": ["model-numerics"],
-    "first_nonfinite": {"phase": "forward", "module": "compress", "op": "aten.log", "kind": "-inf", "step": 0},
-    "hurts_at": {"phase": "backward", "module": "compress", "op": "LogBackward0", "kind": "nan", "step": 0},
-    "symptom": "grad-nonfinite",
-}
-REPAIR = [("torch.log(x)", "torch.log(x.clamp(min=1e-3))")]

@@ -1,0 +1,34 @@
+"""HEALTHY: Qwen2 with biases on its projections, tied embeddings, bf16 autocast."""
+
+import torch
+from transformers import Qwen2Config, Qwen2ForCausalLM
+
+
+def build():
+    torch.manual_seed(0)
+    config = Qwen2Config(
+        vocab_size=32,
+        hidden_size=32,
+        intermediate_size=64,
+        num_hidden_layers=2,
+        num_attention_heads=2,
+        num_key_value_heads=1,
+        max_position_embeddings=16,
+        tie_word_embeddings=True,
+    )
+    model = Qwen2ForCausalLM(config)
+    model.train()
+    return model, torch.optim.AdamW(model.parameters(), lr=5e-3)
+
+
+def batches():
+    g = torch.Generator().manual_seed(1)
+    return [3 + (torch.randint(0, 29, (4, 1), generator=g) + 5 * torch.arange(10)) % 29 for _ in range(16)]
+
+
+def loss(model, ids):
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        return model(input_ids=ids, labels=ids).loss
+
+
+CONFIG = {"precision": "bf16 autocast"}
