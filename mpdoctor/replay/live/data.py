@@ -1,0 +1,155 @@
+"""Training data from a file: rows with the line that each one stands on.
+
+jsonl, json, csv, parquet, txt, and .pt batches (by the weights-only loader).
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from mpdoctor.core.errors import MissingDependency, UnreadableInput
+from mpdoctor.replay.live.weights import load_torch_file
+
+_MAX_BYTES = 2 << 30
+"""A data file above this size is refused: a replay needs a few batches of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One training sample. `line` counts from 1; None where the format has no lines."""
+
+    values: dict[str, Any]
+    line: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Data:
+    """A data file: rows to be batched, or batches that are ready (`.pt`)."""
+
+    path: Path
+    rows: tuple[Row, ...] = ()
+    batches: tuple[Any, ...] = ()
+
+    def place(self, row: int) -> str:
+        """`file:line` of a row, or `file, row n`."""
+        line = self.rows[row].line if row < len(self.rows) else None
+        return f"{self.path.name}:{line}" if line is not None else f"{self.path.name}, row {row}"
+
+
+def read_data(path: Path) -> Data:
+    """Read a data file; the format goes by the name's ending.
+
+    Raises UnreadableInput naming file and line for what cannot be read.
+    """
+    readers: dict[str, Callable[[Path], Data]] = {
+        ".jsonl": _jsonl,
+        ".ndjson": _jsonl,
+        ".json": _json,
+        ".csv": _csv,
+        ".tsv": _csv,
+        ".parquet": _parquet,
+        ".txt": _txt,
+        ".pt": _pt,
+        ".pth": _pt,
+    }
+    reader = readers.get(path.suffix.lower())
+    if reader is None:
+        raise UnreadableInput(f"{path}: unknown kind of data file", f"Known endings: {', '.join(readers)}.")
+    try:
+        if path.stat().st_size > _MAX_BYTES:
+            raise UnreadableInput(f"{path}: is larger than 2 GiB", "Give the part of it that the failing steps read.")
+        data = reader(path)
+    except FileNotFoundError:
+        raise UnreadableInput(f"{path}: no such file", "Give the run's training data, or a part of it.") from None
+    except UnicodeDecodeError as error:
+        raise UnreadableInput(f"{path}: is not UTF-8 text (byte {error.start})", "Save it as UTF-8.") from None
+    except OSError as error:
+        raise UnreadableInput(f"{path}: {error.strerror or error}", None) from None
+    if not data.rows and not data.batches:
+        raise UnreadableInput(f"{path}: holds no row", "Give at least one batch of training data.")
+    return data
+
+
+def _jsonl(path: Path) -> Data:
+    rows = []
+    with path.open(encoding="utf-8-sig") as file:
+        for number, line in enumerate(file, 1):
+            if not line.strip():
+                continue
+            try:
+                value = json.loads(line)
+            except (json.JSONDecodeError, RecursionError) as error:
+                raise UnreadableInput(f"{path}:{number}: not JSON: {error}", "Each line of a .jsonl file is one JSON object.") from None
+            rows.append(_row(value, path, number))
+    return Data(path, tuple(rows))
+
+
+def _json(path: Path) -> Data:
+    try:
+        value = json.loads(path.read_text(encoding="utf-8-sig"))
+    except json.JSONDecodeError as error:
+        raise UnreadableInput(f"{path}:{error.lineno}: not JSON: {error.msg}", "Give a list of objects, or an object with a list under `data`.") from None
+    except RecursionError:
+        raise UnreadableInput(f"{path}: nested too deeply", None) from None
+    if isinstance(value, dict):
+        value = next((v for v in value.values() if isinstance(v, list)), [value])
+    if not isinstance(value, list):
+        raise UnreadableInput(f"{path}: holds {type(value).__name__}, not a list of objects", None)
+    return Data(path, tuple(_row(v, path, None) for v in value))
+
+
+def _row(value: Any, path: Path, line: int | None) -> Row:
+    if isinstance(value, str):
+        return Row({"text": value}, line)
+    if not isinstance(value, dict):
+        place = f"{path}:{line}" if line else str(path)
+        raise UnreadableInput(f"{place}: a row must be an object or a text, not {type(value).__name__}", None)
+    return Row({str(k): v for k, v in value.items()}, line)
+
+
+def _csv(path: Path) -> Data:
+    with path.open(encoding="utf-8-sig", newline="") as file:
+        try:
+            reader = csv.DictReader(file, delimiter="\t" if path.suffix.lower() == ".tsv" else ",")
+            return Data(path, tuple(Row({str(k): _number(v) for k, v in r.items()}, reader.line_num) for r in reader))
+        except csv.Error as error:
+            raise UnreadableInput(f"{path}: not CSV: {error}", None) from None
+
+
+def _number(text: Any) -> Any:
+    """A cell as a number where it is one."""
+    if not isinstance(text, str):
+        return text
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return text
+
+
+def _parquet(path: Path) -> Data:
+    try:
+        import pyarrow.parquet as parquet
+    except ImportError:
+        raise MissingDependency(f"{path}: reading parquet needs pyarrow, which is not installed", "pip install pyarrow") from None
+    try:
+        table = parquet.read_table(path)
+    except (ValueError, OSError) as error:
+        raise UnreadableInput(f"{path}: not a parquet file: {str(error).splitlines()[0]}", None) from None
+    return Data(path, tuple(Row({str(k): v for k, v in row.items()}, None) for row in table.to_pylist()))
+
+
+def _txt(path: Path) -> Data:
+    lines = path.read_text(encoding="utf-8-sig").splitlines()
+    return Data(path, tuple(Row({"text": line}, i) for i, line in enumerate(lines, 1)))
+
+
+def _pt(path: Path) -> Data:
+    value = load_torch_file(path)
+    return Data(path, (), tuple(value) if isinstance(value, list) else (value,))
