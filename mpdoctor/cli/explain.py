@@ -45,11 +45,9 @@ def explain(
     else:
         found = encyclopedia.look_up(name)
         if found is None:
-            near = get_close_matches(name.lower(), [known.lower() for known in encyclopedia.names()], n=3, cutoff=0.5)
-            correct = [known for known in encyclopedia.names() if known.lower() in near]
-            raise UsageError(
-                f"nothing is called {name!r}", f"did you mean {', '.join(correct)}?" if correct else "`mpdoctor explain` lists all names"
-            )
+            known = {entry.lower(): entry for entry in encyclopedia.names()}
+            near = [known[entry] for entry in get_close_matches(name.lower(), known, n=3)]
+            raise UsageError(f"nothing is called {name!r}", f"did you mean {', '.join(near)}?" if near else "`mpdoctor explain` lists all names")
         page = found
     match output_format:
         case PageFormat.TEXT:

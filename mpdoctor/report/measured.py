@@ -5,9 +5,11 @@
 `gradient_exponents`
     `[{"name": "all", "zeros": 3, "counts": {"-20": 17, ...}}, ...]`: elements of the true gradients by binary exponent, in all and by layer.
 `module_amax`
-    `[{"step": 3, "phase": "forward", "module": "blocks.0", "dtype": "float16", "amax": 812.0, "nonfinite": 0}, ...]`
-`flops_by_dtype`
-    `{"float16": 1.2e9, "float32": 3e7}`: matrix-product and convolution FLOPs by dtype of the operands.
+    `[{"module": "blocks.0", "phase": "forward", "dtype": "float16", "amax": 812.0, "nonfinite": 0, "step": 3}, ...]`; `step` may be missing.
+`flops_share_by_dtype`
+    `{"float16": 0.97, "float32": 0.03}`: matrix-product and convolution FLOPs by dtype of the operands, as shares of all.
+`gradients`
+    `[{"name": "head.weight", "dtype": "float32", "grad_norm": 0.3, "grad_amax": 0.01, "grad_zero_share": 0.0, "changed_share": 1.0}, ...]`
 
 Any other measurement is shown as it is. A known one that does not have its form is shown as it is too: a report never fails for its numbers.
 """
@@ -15,14 +17,12 @@ Any other measurement is shown as it is. A known one that does not have its form
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from mpdoctor.core.report import Report
 from mpdoctor.report.numbers import dtype, plain, sparkline, words
-
-SPECIAL = ("loss_scale_window", "gradient_exponents", "module_amax", "flops_by_dtype")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,6 +75,18 @@ class ModuleAmax:
     nonfinite: int
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gradient:
+    """The gradient of one parameter. None: not told; a norm of None: the parameter has no gradient."""
+
+    name: str
+    dtype: str
+    norm: float | None
+    amax: float | None
+    zero_share: float | None
+    changed_share: float | None
+
+
 def window(report: Report) -> Window | None:
     """The loss-scale window, when it was measured."""
     match report.measurements.get("loss_scale_window"):
@@ -118,8 +130,8 @@ def _module_amax(entry: Any) -> ModuleAmax | None:
 
 
 def flops(report: Report) -> dict[str, float]:
-    """Share of the FLOPs by dtype, largest first; empty when they were not measured."""
-    measured = report.measurements.get("flops_by_dtype")
+    """Share of the FLOPs by dtype, largest first, zeros left out; empty when they were not measured."""
+    measured = report.measurements.get("flops_share_by_dtype")
     if not isinstance(measured, Mapping):
         return {}
     if not all(isinstance(value, int | float) and math.isfinite(value) and value >= 0 for value in measured.values()):
@@ -129,15 +141,41 @@ def flops(report: Report) -> dict[str, float]:
     return {name: numbers[name] / total for name in sorted(numbers, key=lambda name: -numbers[name])}
 
 
+def gradients(report: Report) -> list[Gradient]:
+    """Gradient of each parameter in the traced step, in the model's order."""
+    return [gradient for entry in _entries(report, "gradients") if (gradient := _gradient(entry))]
+
+
+def _gradient(entry: Any) -> Gradient | None:
+    def number(name: str) -> float | None:
+        value = entry.get(name)
+        return None if value is None else float(value)
+
+    try:
+        return Gradient(
+            name=str(entry["name"]),
+            dtype=str(entry.get("dtype", "")),
+            norm=number("grad_norm"),
+            amax=number("grad_amax"),
+            zero_share=number("grad_zero_share"),
+            changed_share=number("changed_share"),
+        )
+    except (AttributeError, KeyError, OverflowError, TypeError, ValueError):
+        return None
+
+
+_FORMS: dict[str, Callable[[Report], object]] = {
+    "loss_scale_window": window,
+    "gradient_exponents": exponents,
+    "module_amax": module_amax,
+    "flops_share_by_dtype": flops,
+    "gradients": gradients,
+}
+
+
 def others(report: Report) -> dict[str, Any]:
     """Measurements without a form of their own."""
-    shown = {
-        "loss_scale_window": window(report),
-        "gradient_exponents": exponents(report),
-        "module_amax": module_amax(report),
-        "flops_by_dtype": flops(report),
-    }
-    return {name: value for name, value in report.measurements.items() if not shown.get(name)}
+    return {name: value for name, value in report.measurements.items() if not (name in _FORMS and _FORMS[name](report))}
 
 
 def in_words(report: Report) -> list[tuple[str, str]]:
@@ -149,7 +187,29 @@ def in_words(report: Report) -> list[tuple[str, str]]:
         lines.append(("precision that ran", ", ".join(f"{share:.1%} {dtype(name)}" for name, share in shares.items())))
     if layers := exponents(report):
         lines.append(("gradient exponents", _curve(layers[0])))
+    if found := gradients(report):
+        lines.append(("gradients", _summary(found)))
     return lines + [(words(str(name)), plain(value)) for name, value in others(report).items()]
+
+
+def _summary(found: list[Gradient]) -> str:
+    """All gradients in a line: how many are missing, not finite or all zero, and the extremes of the rest."""
+    finite = [g for g in found if g.norm is not None and math.isfinite(g.norm) and g.norm > 0]
+    parts = [f"{len(found)} parameters"]
+    for text, number_of in (
+        ("without a gradient", sum(g.norm is None for g in found)),
+        ("not finite", sum(g.norm is not None and not math.isfinite(g.norm) for g in found)),
+        ("all zero", sum(g.norm == 0 for g in found)),
+    ):
+        parts += [f"{number_of} {text}"] if number_of else []
+    if finite:
+        largest, smallest = max(finite, key=_norm), min(finite, key=_norm)
+        parts.append(f"norms from {smallest.norm:.2g} ({smallest.name}) to {largest.norm:.2g} ({largest.name})")
+    return ", ".join(parts)
+
+
+def _norm(gradient: Gradient) -> float:
+    return gradient.norm or 0.0
 
 
 def _curve(layer: Exponents) -> str:

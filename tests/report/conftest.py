@@ -180,7 +180,12 @@ def overflow() -> Report:
             ]
             + [{"step": 3, "phase": "forward", "module": "blocks.1.wo", "dtype": "float16", "amax": "inf", "nonfinite": 17}],
             "lost_updates": {"share": 0.013, "lr_at_which_half_would_survive": 3e-6},
-            "flops_by_dtype": {"float16": 0.91, "float32": 0.09},
+            "gradients": [
+                {"name": "embed.weight", "dtype": "float32", "grad_norm": 0.02, "grad_amax": 0.001, "grad_zero_share": 0.5, "changed_share": 0.0},
+                {"name": "head.weight", "dtype": "float32", "grad_norm": math.nan, "grad_amax": 0.0, "grad_zero_share": 0.0, "changed_share": None},
+                {"name": "unused.weight", "dtype": "float32", "grad_norm": None, "grad_amax": None, "grad_zero_share": None, "changed_share": None},
+            ],
+            "flops_share_by_dtype": {"float16": 0.91, "float32": 0.09},
         },
         skipped=(
             Skipped(what="EXP401", why="batches were made up"),

@@ -34,7 +34,7 @@ def test_the_window_in_words(values: dict[str, object], sentence: str) -> None:
 
 
 def test_flops_become_shares_largest_first() -> None:
-    assert flops(measured(flops_by_dtype={"float32": 1.0, "float16": 3.0, "int8": 0.0})) == {"float16": 0.75, "float32": 0.25}
+    assert flops(measured(flops_share_by_dtype={"float32": 1.0, "float16": 3.0, "int8": 0.0})) == {"float16": 0.75, "float32": 0.25}
 
 
 def test_exponents_tell_what_is_below() -> None:
@@ -42,10 +42,20 @@ def test_exponents_tell_what_is_below() -> None:
     assert (layer.elements, layer.below(-24)) == (20, 0.5)
 
 
-@pytest.mark.parametrize("name", ["loss_scale_window", "gradient_exponents", "module_amax", "flops_by_dtype"])
+@pytest.mark.parametrize("name", ["loss_scale_window", "gradient_exponents", "module_amax", "flops_share_by_dtype", "gradients"])
 @pytest.mark.parametrize(
     "value",
-    [None, 3, "text", [1], [{"name": "x"}], [{"name": "x", "counts": {"a": "b"}}], {"low": "x", "high": 1}, [{"module": 1, "amax": {}}], math.nan],
+    [
+        None,
+        3,
+        "text",
+        [1],
+        [{"naem": "x"}],
+        [{"name": "x", "counts": {"a": "b"}, "grad_norm": "x"}],
+        {"low": "x", "high": 1},
+        [{"module": 1, "amax": {}}],
+        math.nan,
+    ],
 )
 def test_another_form_is_shown_as_it_is(name: str, value: object) -> None:
     report = measured(**{name: value})

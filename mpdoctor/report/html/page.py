@@ -13,12 +13,13 @@ from mpdoctor.report.document import document
 from mpdoctor.report.html.charts.exponents import BF16_NOTE, gradient_exponents
 from mpdoctor.report.html.charts.history import history
 from mpdoctor.report.html.heat_map import heat_map
-from mpdoctor.report.measured import exponents, flops, module_amax, others, window
+from mpdoctor.report.measured import exponents, flops, gradients, module_amax, others, window
 from mpdoctor.report.numbers import count, dtype, number, plain, words
 from mpdoctor.report.places import logical_place, place, ranges, span_of, worst_first
 from mpdoctor.report.renderer import RenderOptions
 
 MOST_LAYERS = 12
+MOST_PARAMETERS = 300
 MOST_STEPS = 200
 MOST_TIMELINE = 400
 
@@ -47,6 +48,7 @@ def context(report: Report, options: RenderOptions) -> dict[str, Any]:
         "heat_map": heat_map(module_amax(report)),
         "window": scales,
         "gradients": [gradient_exponents(layer, scales) for layer in layers[: MOST_LAYERS + 1]],
+        "parameters": gradients(report)[:MOST_PARAMETERS],
         "gradients_left_out": max(0, len(layers) - MOST_LAYERS - 1),
         "bf16_note": BF16_NOTE,
         "flops": flops(report),
