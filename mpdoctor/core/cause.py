@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from enum import StrEnum
 
 from mpdoctor.core.evidence import Evidence
 from mpdoctor.core.finding import Remedy
+from mpdoctor.core.record import dataclass
 
 
 class Standing(StrEnum):

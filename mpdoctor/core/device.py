@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields
+from dataclasses import field, fields
 from enum import StrEnum
 from typing import Any, Generic, TypeVar
 
 from mpdoctor.core.location import DeviceRef
+from mpdoctor.core.record import dataclass
 
 T_co = TypeVar("T_co", covariant=True)
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
 
 from mpdoctor.core.location import Location
+from mpdoctor.core.record import dataclass
 
 
 class EvidenceKind(StrEnum):

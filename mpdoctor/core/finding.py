@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
 from enum import StrEnum
 
 from mpdoctor.core.evidence import Evidence
 from mpdoctor.core.location import DeviceRef, FileSpan, Location, TensorSite
+from mpdoctor.core.record import dataclass
 
 
 class Severity(StrEnum):

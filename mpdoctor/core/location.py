@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
+
+from mpdoctor.core.record import dataclass
 
 
 class Phase(StrEnum):

@@ -8,7 +8,8 @@ Floating Point Specification, revision 1.0).
 from __future__ import annotations
 
 import struct
-from dataclasses import dataclass
+
+from mpdoctor.core.record import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

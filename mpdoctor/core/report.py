@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 from typing import Any
 
@@ -11,6 +11,7 @@ from mpdoctor.core.device import GpuInfo
 from mpdoctor.core.finding import Finding
 from mpdoctor.core.gate import Outcome
 from mpdoctor.core.location import TensorSite
+from mpdoctor.core.record import dataclass
 from mpdoctor.core.rule import Crash, Skipped
 
 SCHEMA = "mpdoctor.report/1"

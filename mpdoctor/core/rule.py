@@ -12,7 +12,7 @@ import pkgutil
 import re
 import traceback
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cache
 from typing import Any, Generic, TypeVar
 
@@ -20,6 +20,7 @@ from mpdoctor.core.cause import Exclusion
 from mpdoctor.core.evidence import Evidence
 from mpdoctor.core.finding import Confidence, Finding, Remedy, Severity
 from mpdoctor.core.location import FileSpan, Location
+from mpdoctor.core.record import dataclass
 from mpdoctor.core.training import Origin, Setting
 
 S = TypeVar("S")
