@@ -25,7 +25,9 @@ class Role(StrEnum):
     ENGINE = "engine"
     """What runs the step under the trainer (DeepSpeed)."""
     HISTORY = "history"
-    """What a run logged."""
+    """What a run logged and saved."""
+    PART = "part"
+    """A part of a trainer's settings that may stand several times (quantisation in a script)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import PurePath
 
 from mpdoctor.check.dialect import Dialect, Role
 from mpdoctor.check.sources.node import Document
@@ -10,15 +11,34 @@ from mpdoctor.check.sources.node import Document
 Member = tuple[Document, Dialect]
 
 
-def grouped(members: Sequence[Member]) -> list[list[Member]]:
-    """Runs: with one trainer's config all files belong to it; with several, each is a run of its own.
+def grouped(members: Sequence[Member], *, together: bool = True) -> list[list[Member]]:
+    """Runs. Files of different roles (a trainer's config, an engine's, a launcher's) belong together; two of the same role do not.
 
-    Files beside several trainers' configs (a launcher's, an engine's, a model's) cannot be told to
-    belong to one of them, so they are judged alone, unless a config names them (`deepspeed: zero2.json`): those stand right after it.
+    Args:
+        members: documents with their dialect, an included document right after the one that names it.
+        together: whether to try all of them as one run first (they were named together); otherwise only
+            files of the same folder are.
     """
-    trainers = [member for member in members if member[1].role is Role.TRAINER]
-    if len(trainers) <= 1 and _no_role_twice(members):
-        return [list(members)] if members else []
+    if not members:
+        return []
+    if together and _one_run(members):
+        return [list(members)]
+    runs: list[list[Member]] = []
+    folders: dict[str, list[Member]] = {}
+    for member in members:
+        folders.setdefault(PurePath(member[0].path).parent.as_posix(), []).append(member)
+    for folder in folders.values():
+        runs += [folder] if _one_run(folder) else _apart(folder)
+    return runs
+
+
+def _one_run(members: Sequence[Member]) -> bool:
+    roles = [dialect.role for _, dialect in members if dialect.role is not Role.PART]
+    return len(roles) == len(set(roles))
+
+
+def _apart(members: Sequence[Member]) -> list[list[Member]]:
+    """Each trainer's config is a run of its own, with the files that it names; all other files are judged alone."""
     runs: list[list[Member]] = []
     current: list[Member] | None = None
     for member in members:
@@ -32,14 +52,9 @@ def grouped(members: Sequence[Member]) -> list[list[Member]]:
     return runs
 
 
-def _no_role_twice(members: Sequence[Member]) -> bool:
-    roles = [dialect.role for _, dialect in members]
-    return all(roles.count(role) == 1 for role in (Role.LAUNCHER, Role.ENGINE, Role.MODEL) if role in roles)
-
-
 def _named_by(trainer: Document, other: Document) -> bool:
     """Whether the other document was pulled in by this one (embedded in it, or named by it)."""
     if other.path == trainer.path:
         return True
-    name = other.path.replace("\\", "/").rsplit("/", 1)[-1]
-    return any(isinstance(node.value, str) and node.value.endswith(name) for node in trainer.root.mapping.values())
+    name = PurePath(other.path).name
+    return any(isinstance(node.value, str) and PurePath(node.value).name == name for _, node in trainer.root.walk())

@@ -16,9 +16,9 @@ _ENGINE_DECIDES = frozenset((
     "allreduce_op", "predivide", "lossy_communication",
 ))  # fmt: skip
 """Where the engine under the trainer has the last word; the launcher comes next, the trainer last."""
-_TRAINER_FIRST = (Role.TRAINER, Role.LAUNCHER, Role.ENGINE, Role.MODEL, Role.HISTORY)
-_ENGINE_FIRST = (Role.ENGINE, Role.LAUNCHER, Role.TRAINER, Role.MODEL, Role.HISTORY)
-_MODEL_FIRST = (Role.MODEL, Role.TRAINER, Role.LAUNCHER, Role.ENGINE, Role.HISTORY)
+_TRAINER_FIRST = (Role.TRAINER, Role.LAUNCHER, Role.ENGINE, Role.MODEL, Role.PART, Role.HISTORY)
+_ENGINE_FIRST = (Role.ENGINE, Role.LAUNCHER, Role.TRAINER, Role.MODEL, Role.PART, Role.HISTORY)
+_MODEL_FIRST = (Role.MODEL, Role.TRAINER, Role.LAUNCHER, Role.ENGINE, Role.PART, Role.HISTORY)
 _MODEL_DECIDES = frozenset(("model_family", "n_params", "model_dtype", "vocab_size", "hidden_size"))
 _SURENESS = {Origin.EXPLICIT: 0, Origin.DERIVED: 1, Origin.DEFAULT: 2, Origin.UNKNOWN: 3}
 _SETTINGS = tuple(f.name for f in fields(TrainingConfig) if f.name not in ("dialect", "files", "extra"))

@@ -7,22 +7,22 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from mpdoctor.check import engine
-from mpdoctor.check.dialect import Dialect, Role, dialects, recognise
+from mpdoctor.check.checkpoint import CheckpointReader
+from mpdoctor.check.dialect import Dialect, Role
 from mpdoctor.check.grouping import grouped
+from mpdoctor.check.intake import Intake
 from mpdoctor.check.merge import merged
 from mpdoctor.check.reader import Reader
-from mpdoctor.check.references import referenced
-from mpdoctor.check.sources.load import load
 from mpdoctor.check.sources.node import Document
 from mpdoctor.check.subject import CheckSubject, ConfigFile
 from mpdoctor.check.thresholds import Thresholds
 from mpdoctor.core.device import GpuInfo
-from mpdoctor.core.errors import UsageError
+from mpdoctor.core.errors import NothingToJudge
 from mpdoctor.core.finding import Finding
-from mpdoctor.core.rule import Crash, Skipped
+from mpdoctor.core.rule import Crash, RuleRun, Skipped
 from mpdoctor.core.training import TrainingConfig
 
-_ORDER = (Role.MODEL, Role.TRAINER, Role.LAUNCHER, Role.ENGINE, Role.HISTORY)
+_ORDER = (Role.MODEL, Role.PART, Role.TRAINER, Role.LAUNCHER, Role.ENGINE, Role.HISTORY)
 """Lifted in this order, so that an engine's `auto` can take the trainer's value."""
 
 
@@ -37,6 +37,8 @@ class Options:
         select: codes, prefixes or slugs of the rules to run; empty for all.
         ignore: those not to run.
         thresholds: where rules begin to speak.
+        launch: the words of a launch line (`torchrun train.py --fp16`), judged with the files.
+        checkpoint_reader: reads a checkpoint folder's metadata; without one only its JSON files are judged.
     """
 
     dialect: str | None = None
@@ -45,11 +47,13 @@ class Options:
     select: tuple[str, ...] = ()
     ignore: tuple[str, ...] = ()
     thresholds: Thresholds = field(default_factory=Thresholds)
+    launch: tuple[str, ...] = ()
+    checkpoint_reader: CheckpointReader | None = None
 
 
 @dataclass(slots=True, eq=False)
 class CheckResult:
-    """What checking gave. `configs` is one entry per run: its files, and the settings as understood."""
+    """What checking gave. `configs` is one entry per run: its settings as understood."""
 
     findings: list[Finding] = field(default_factory=list)
     skipped: list[Skipped] = field(default_factory=list)
@@ -59,81 +63,73 @@ class CheckResult:
     """Path and dialect of each file that was judged."""
     unrecognised: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    texts: dict[str, str] = field(default_factory=dict)
+    """The text of each file that was read, for ignore comments and repairs."""
+
+    def add(self, outcome: RuleRun) -> None:
+        """Take over what a set of rules gave."""
+        self.findings += [finding for finding in outcome.findings if finding not in self.findings]
+        self.skipped += [skipped for skipped in outcome.skipped if skipped not in self.skipped]
+        self.crashes += outcome.crashes
 
 
-def check_files(paths: Sequence[str], options: Options, *, named: bool = True) -> CheckResult:
-    """Judge files. Those that belong together (a trainer's config, its DeepSpeed and accelerate files) are one run.
+def check_files(paths: Sequence[str], options: Options) -> CheckResult:
+    """Judge files, folders and a launch line. Those that belong together (a trainer's config, its DeepSpeed and accelerate files) are one run.
 
-    Args:
-        paths: files; `-` is stdin.
-        options: what the user set.
-        named: whether the user named these files, so that what nobody recognises is worth a word.
-
-    Raises UnreadableInput for a file that cannot be read or parsed.
+    Raises MpdoctorError for a named file that cannot be read or parsed.
     """
-    result = CheckResult()
-    found: list[tuple[Document, Dialect]] = []
-    for path in paths:
-        documents = load(path)
-        if not documents and named:
-            result.skipped.append(Skipped(what=path, why="it is empty"))
-        for document in documents:
-            dialect = _dialect_of(document, options, result)
-            if dialect is None:
-                result.unrecognised.append(path)
-            else:
-                found += [(document, dialect), *referenced(document, dialect, result.skipped)]
-    for members in grouped(_once(found)):
+    intake = Intake(dialect=options.dialect, reader=options.checkpoint_reader)
+    intake.take(paths)
+    if options.launch:
+        intake.launch_line(options.launch)
+    result = CheckResult(unrecognised=intake.unrecognised, skipped=intake.skipped, notes=intake.notes)
+    for members in (*grouped(_once(intake.named)), *grouped(_once(intake.walked), together=False), *intake.checkpoints):
         _judge(members, options, result)
+    for path, text in intake.scripts:
+        _lint(path, text, options, result, named=path in paths)
     result.findings.sort(key=_place)
     return result
-
-
-def _once(members: Sequence[tuple[Document, Dialect]]) -> list[tuple[Document, Dialect]]:
-    """Each document once: a DeepSpeed file may be given and be named by the trainer's config as well."""
-    seen: set[tuple[str, int, int, str]] = set()
-    kept = []
-    for document, dialect in members:
-        place = (os.path.realpath(document.path), document.root.line, document.root.column, dialect.name)
-        if place not in seen:
-            seen.add(place)
-            kept.append((document, dialect))
-    return kept
-
-
-def _dialect_of(document: Document, options: Options, result: CheckResult) -> Dialect | None:
-    recognition = recognise(document)
-    if options.dialect is not None:
-        forced = dialects().get(options.dialect)
-        if forced is None:
-            raise UsageError(f"there is no dialect {options.dialect!r}", f"Dialects: {', '.join(sorted(dialects()))}.")
-        # The option names the trainer's dialect; a DeepSpeed or accelerate file beside it stays what it is.
-        if recognition.dialect is None or recognition.dialect.role is forced.role:
-            return forced
-    if recognition.dialect is not None and recognition.rival is not None:
-        result.notes.append(
-            f"{document.path} reads as {recognition.dialect.title}; nearly as likely: {recognition.rival.title} (--dialect {recognition.rival.name})"
-        )
-    return recognition.dialect
 
 
 def _judge(members: Sequence[tuple[Document, Dialect]], options: Options, result: CheckResult) -> None:
     files: list[ConfigFile] = []
     for document, dialect in sorted(members, key=lambda member: _ORDER.index(member[1].role)):
         config = dialect.lift(Reader(document, siblings=[file.config for file in files], version=options.version))
-        files.append(
-            ConfigFile(
-                document=document, dialect=dialect.name, role=dialect.role, config=config, plain_yaml=dialect.plain_yaml, keys=dialect.keys,
-            )
-        )  # fmt: skip
+        files.append(ConfigFile(document=document, dialect=dialect.name, role=dialect.role, config=config, plain_yaml=dialect.plain_yaml))
         result.recognised.append((document.path, dialect.name))
+        result.texts[document.path] = document.text
     config = merged(files)
     subject = CheckSubject(config=config, files=tuple(files), gpus=options.gpus, thresholds=options.thresholds)
-    outcome = engine.run_rules(subject, select=options.select, ignore=options.ignore)
     result.configs.append(config)
-    result.findings += outcome.findings
-    result.skipped += [skipped for skipped in outcome.skipped if skipped not in result.skipped]
-    result.crashes += outcome.crashes
+    result.add(engine.run_rules(subject, select=options.select, ignore=options.ignore))
+
+
+def _lint(path: str, text: str, options: Options, result: CheckResult, *, named: bool) -> None:
+    from mpdoctor.check.scripts import lint_script
+
+    try:
+        outcome = lint_script(path, text, select=options.select, ignore=options.ignore)
+    except NothingToJudge as error:
+        result.skipped.append(Skipped(what=path, why=error.message))
+        return
+    if not named and any(skipped.what == path and "neither torch" in skipped.why for skipped in outcome.skipped):
+        result.unrecognised.append(path)
+        return
+    result.recognised.append((path, "script"))
+    result.texts[path] = text
+    result.add(outcome)
+
+
+def _once(members: Sequence[tuple[Document, Dialect]]) -> list[tuple[Document, Dialect]]:
+    """Each document once: a DeepSpeed file may be given and be named by the trainer's config as well."""
+    seen: set[tuple[str, int, int, str, str]] = set()
+    kept = []
+    for document, dialect in members:
+        place = (os.path.realpath(document.path), document.root.line, document.root.column, dialect.name, document.constructor)
+        if place not in seen:
+            seen.add(place)
+            kept.append((document, dialect))
+    return kept
 
 
 def _place(finding: Finding) -> tuple[str, int, int, str]:

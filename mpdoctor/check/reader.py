@@ -107,6 +107,8 @@ class Reader:
 
 def unresolved(node: Node) -> str | None:
     """Why a scalar has no value yet, or None when it has one."""
+    if node.pending:
+        return node.pending
     if not isinstance(node.value, str):
         return None
     text = node.value.strip()

@@ -28,7 +28,26 @@ def check(
     """
     from mpdoctor import api
 
+    files, launch = _split(paths)
     report = api.run_check(
-        paths, gpus=options.gpu, dialect=dialect, framework_version=framework_version, select=options.selected, ignore=options.ignored,
-    )  # fmt: skip
+        files,
+        gpus=options.gpu,
+        dialect=dialect,
+        framework_version=framework_version,
+        launch=launch,
+        select=options.selected,
+        ignore=options.ignored,
+    )
     return deliver(report, options)
+
+
+def _split(words: list[str]) -> tuple[list[str], list[str]]:
+    """Files, and the words of a launch line (`mpdoctor check -- torchrun train.py --fp16`), which starts with a launcher's name."""
+    from pathlib import Path
+
+    from mpdoctor.check.sources.arguments_ import is_launch_line
+
+    for index, word in enumerate(words):
+        if not Path(word).exists() and is_launch_line(words[index:]) and len(words) > index + 1:
+            return words[:index], words[index:]
+    return words, []

@@ -21,6 +21,8 @@ MARKS = (
 
 def claim(document: Document) -> float:
     """`distributed_type` beside any other of its keys is conclusive: no other dialect has it."""
+    if document.constructor == "Accelerator":
+        return 90
     found = count(document, MARKS)
     return 70 + found if "distributed_type" in document.keys and found else 0
 

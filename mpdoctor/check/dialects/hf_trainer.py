@@ -24,11 +24,18 @@ TRL_MARKS = (
     "use_peft", "lora_r", "lora_target_modules", "load_in_4bit", "load_in_8bit", "dataset_mixture", "max_seq_length", "max_length",
     "bnb_4bit_quant_type", "use_bnb_nested_quant", "attn_implementation", "num_generations", "beta", "max_prompt_length", "max_completion_length",
 )  # fmt: skip
+CLASSES = (
+    "TrainingArguments", "Seq2SeqTrainingArguments", "SFTConfig", "DPOConfig", "GRPOConfig", "KTOConfig", "ORPOConfig", "PPOConfig", "RewardConfig",
+    "CPOConfig", "SentenceTransformerTrainingArguments", "UnslothTrainingArguments",
+)  # fmt: skip
+"""Their keyword arguments in a script are the same settings."""
 PREFERENCE_MARKS = ("num_generations", "max_completion_length", "beta", "max_prompt_length", "kl_coef", "reward_model_path", "reward_funcs")
 
 
 def claim(document: Document) -> float:
     """Weak on purpose: LLaMA-Factory and ms-swift files hold the same keys and more telling ones."""
+    if document.constructor in CLASSES:
+        return 90
     found = count(document, MARKS)
     if found < 3 and not (found and count(document, ("bf16", "fp16")) and count(document, ("learning_rate", "optim"))):
         return 0

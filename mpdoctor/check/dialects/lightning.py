@@ -6,12 +6,13 @@ Defaults: Lightning 2.6 of July 2026.
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 from mpdoctor.check.dialect import Dialect, Role, count
 from mpdoctor.check.lifting import clipping, joined, optimizer_settings
 from mpdoctor.check.lightning_precision import precision_fields, requested
 from mpdoctor.check.reader import Fields, Reader
-from mpdoctor.check.sources.node import Document
+from mpdoctor.check.sources.node import Document, Node
 from mpdoctor.core.training import UNKNOWN, Setting, TrainingConfig
 
 VERSION = "Lightning 2.6"
@@ -25,6 +26,8 @@ _HEADER = re.compile(r"# (lightning\.pytorch|pytorch_lightning|lightning)==(\S+)
 
 def claim(document: Document) -> float:
     """The header that Lightning writes is conclusive; else a `trainer:` with its arguments, and no sign of NeMo."""
+    if document.constructor == "LightningTrainer":
+        return 90
     if _HEADER.match(document.text.lstrip()):
         return 95
     trainer = document.get("trainer") or document.get("fit.trainer")
@@ -40,6 +43,9 @@ def claim(document: Document) -> float:
 
 def lift(reader: Reader) -> TrainingConfig:
     """The Trainer's arguments; the optimizer where LightningCLI has it, or the model's own arguments."""
+    if reader.document.constructor == "LightningTrainer":
+        root = Node({"trainer": reader.document.root}, reader.path, reader.document.root.line, 1)
+        reader = Reader(replace(reader.document, root=root), siblings=reader.siblings, version=reader.version)
     strategy = _named(reader, "trainer.strategy")
     fsdp, deepspeed = "fsdp" in str(strategy.value).lower(), "deepspeed" in str(strategy.value).lower()
     precision = _precision(reader)

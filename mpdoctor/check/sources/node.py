@@ -32,6 +32,8 @@ class Node:
     value_column: int = 0
     raw: str | None = None
     quoted: bool = False
+    pending: str | None = None
+    """Why the value is not known yet, for an expression that is not evaluated."""
 
     @property
     def is_mapping(self) -> bool:
@@ -109,6 +111,8 @@ class Document:
     """Name of the source that read it: `yaml`, `json`, `toml`, `python`, `arguments`."""
     root: Node
     text: str = ""
+    constructor: str = ""
+    """For keyword arguments in Python and flags on a command line: what they are given to (`TrainingArguments`, `accelerate launch`)."""
     duplicates: list[Duplicate] = field(default_factory=list)
     leniencies: list[tuple[FileSpan, str]] = field(default_factory=list)
     """Where the text is not strictly its syntax and was read all the same (comments in JSON...)."""

@@ -1,0 +1,96 @@
+"""Inheritance: `_base_` (mmengine), `_BASE_` (detectron2), `defaults` (Hydra), merged into one document.
+
+Only relative paths are followed, and only below the current folder, the folders that were named, and the
+folder above the file's own (where shared bases usually lie). Nothing is downloaded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from mpdoctor.check.sources.load import load
+from mpdoctor.check.sources.node import Document, Node
+from mpdoctor.core.errors import UnreadableInput
+
+MAX_INCLUDES = 50
+"""Most files that one config may pull in."""
+_KEYS = ("_base_", "_BASE_")
+
+
+def with_bases(document: Document, folders: Sequence[str] = (), *, above: tuple[str, ...] = ()) -> Document:
+    """The document over the documents that it names as its base. Raises UnreadableInput for one that is missing or includes itself."""
+    if not document.root.is_mapping or document.constructor or document.path == "-":
+        return document
+    names = list(_bases(document))
+    if not names:
+        return document
+    here = str(Path(document.path).resolve())
+    merged: dict[str, Node] = {}
+    missing = list(document.missing)
+    for node, name, required in names:
+        path = _inside(document.path, name, folders)
+        if path is None:
+            missing.append((node.span(), f"{name} lies outside the given files, and was not read"))
+            continue
+        if not path.is_file():
+            if not required:
+                missing.append((node.span(), f"{name} is not there"))
+                continue
+            raise UnreadableInput(f"{node.source}:{node.line}:{node.column}: the base config {name} is not there", f"Looked for {path.as_posix()}.")
+        if str(path.resolve()) in (*above, here):
+            raise UnreadableInput(f"{node.source}:{node.line}:{node.column}: the config includes itself through {name}")
+        if len(above) >= MAX_INCLUDES:
+            raise UnreadableInput(f"{node.source}:{node.line}: more than {MAX_INCLUDES} files include each other")
+        for base in load(path.as_posix())[:1]:
+            full = with_bases(base, folders, above=(*above, here))
+            missing += full.missing
+            merged = _over(full.root.mapping, merged, 1) if merged else dict(full.root.mapping)
+    own = {key: child for key, child in document.root.mapping.items() if key not in _KEYS}
+    root = replace(document.root, value=_over(own, merged, 1))
+    return replace(document, root=root, missing=missing)
+
+
+def _bases(document: Document) -> Iterable[tuple[Node, str, bool]]:
+    """Node, path and whether the file must be there, for each base that is named."""
+    for key in _KEYS:
+        node = document.get(key)
+        if node is None:
+            continue
+        for item in node.items or [node]:
+            if isinstance(item.value, str) and item.pending is None:
+                yield item, item.value, True
+    defaults = document.get("defaults")
+    if defaults is not None and document.syntax == "yaml":
+        for item in defaults.items:
+            for group, choice in item.mapping.items():
+                if isinstance(choice.value, str) and not group.startswith(("override ", "optional ", "/", "hydra")):
+                    yield choice, f"{group}/{choice.value.removesuffix('.yaml')}.yaml", False
+
+
+def _inside(source: str, name: str, folders: Sequence[str]) -> Path | None:
+    """The base's path when it may be read; None for what is absolute, a URL, a package's, or outside."""
+    if "://" in name or "::" in name or name.startswith(("/", "~")) or "${" in name or "{{" in name:
+        return None
+    parent = Path(source).parent
+    path = parent / name
+    try:
+        resolved = path.resolve()
+        allowed = [Path.cwd(), parent.resolve(), parent.resolve().parent, *(Path(folder).resolve() for folder in folders)]
+    except (OSError, ValueError):
+        return None
+    return path if any(resolved.is_relative_to(folder) for folder in allowed) else None
+
+
+def _over(child: dict[str, Node], base: dict[str, Node], depth: int) -> dict[str, Node]:
+    """The child's values over the base's, mappings merged; `_delete_=True` drops the base's."""
+    result = dict(base)
+    for key, node in child.items():
+        below = result.get(key)
+        dropped = node.mapping.get("_delete_")
+        if below is not None and below.is_mapping and node.is_mapping and not (dropped and dropped.value) and depth < 50:
+            result[key] = replace(node, value=_over(node.mapping, below.mapping, depth + 1))
+        else:
+            result[key] = node
+    return result

@@ -1,0 +1,157 @@
+"""From what the user names to documents with their dialect, and scripts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from mpdoctor.check import checkpoint
+from mpdoctor.check.dialect import Dialect, dialects, recognise
+from mpdoctor.check.includes import with_bases
+from mpdoctor.check.references import referenced
+from mpdoctor.check.sources.load import load
+from mpdoctor.check.sources.node import Document
+from mpdoctor.check.sources.text import read_text
+from mpdoctor.check.walk import is_checkpoint, may_be_training, walked
+from mpdoctor.core.errors import MpdoctorError, NothingToJudge, UnreadableInput, UsageError
+from mpdoctor.core.rule import Skipped
+
+Member = tuple[Document, Dialect]
+SCRIPTS = (".py", ".ipynb")
+
+
+@dataclass(slots=True, eq=False)
+class Intake:
+    """What was read.
+
+    Attributes:
+        named: documents of files that the user named, and of the launch line.
+        walked: documents of files met in folders.
+        checkpoints: one entry per checkpoint folder: its documents.
+        scripts: path and text of Python files to lint.
+    """
+
+    dialect: str | None = None
+    reader: checkpoint.CheckpointReader | None = None
+    named: list[Member] = field(default_factory=list)
+    walked: list[Member] = field(default_factory=list)
+    checkpoints: list[list[Member]] = field(default_factory=list)
+    scripts: list[tuple[str, str]] = field(default_factory=list)
+    unrecognised: list[str] = field(default_factory=list)
+    skipped: list[Skipped] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    folders: list[str] = field(default_factory=list)
+
+    def take(self, paths: Sequence[str]) -> None:
+        """Read files and folders. Raises MpdoctorError for a file that the user named and that cannot be read."""
+        if self.dialect is not None and self.dialect not in dialects():
+            raise UsageError(f"there is no dialect {self.dialect!r}", f"Dialects: {', '.join(sorted(dialects()))}.")
+        self.folders += [path for path in paths if path != "-" and Path(path).is_dir()]
+        for path in paths:
+            if path in self.folders:
+                self._folder(Path(path))
+            else:
+                self._file(path, self.named, named=True)
+
+    def launch_line(self, words: Sequence[str]) -> None:
+        """Read the words of a launch line, and the configs that it names."""
+        from mpdoctor.check.sources.arguments_ import from_words
+
+        documents = from_words(words)
+        for document in documents:
+            self._recognised(document, self.named, named=True)
+        for word in words:
+            if word.endswith((".yaml", ".yml", ".toml", ".py")) and "=" not in word and Path(word).is_file():
+                self._file(word, self.named, named=False)
+
+    def _folder(self, folder: Path) -> None:
+        if is_checkpoint(folder):
+            self._checkpoint(folder.as_posix())
+            return
+        for path in walked(folder):
+            if path.is_dir():
+                self._quietly(path.as_posix(), is_folder=True)
+            else:
+                self._quietly(path.as_posix(), is_folder=False)
+
+    def _quietly(self, path: str, *, is_folder: bool) -> None:
+        """A file met on a walk: what cannot be read is listed and the walk goes on."""
+        try:
+            if is_folder:
+                self._checkpoint(path)
+            else:
+                self._file(path, self.walked, named=False)
+        except NothingToJudge as error:
+            self.skipped.append(Skipped(what=path, why=error.message))
+        except UnreadableInput as error:
+            self.skipped.append(Skipped(what=path, why=f"cannot be read: {error.message.removeprefix(path).lstrip(': ')}"))
+
+    def _checkpoint(self, folder: str) -> None:
+        try:
+            members = checkpoint.members(folder, self.reader)
+        except MpdoctorError as error:
+            if folder in self.folders:
+                raise
+            self.skipped.append(Skipped(what=folder, why=error.message))
+            return
+        if members:
+            self.checkpoints.append(members)
+        else:
+            self.unrecognised.append(folder)
+
+    def _file(self, path: str, into: list[Member], *, named: bool) -> None:
+        text = read_text(path)
+        if not text.strip():
+            if named:
+                self.skipped.append(Skipped(what=path, why="it is empty"))
+            return
+        if not named and not may_be_training(text):
+            self.unrecognised.append(path)
+            return
+        if path.endswith(SCRIPTS):
+            self._python(path, text, into, named=named)
+            return
+        for document in load(path, text):
+            self._recognised(with_bases(document, self.folders), into, named=named)
+
+    def _python(self, path: str, text: str, into: list[Member], *, named: bool) -> None:
+        """A Python file is a config when a dialect claims its assignments, else a script; a script's settings are judged too."""
+        from mpdoctor.check.scripts import looks_like_training
+
+        documents = load(path, text) if path.endswith(".py") else []
+        module = next((document for document in documents if not document.constructor), None)
+        if module is not None and (dialect := self._dialect_of(with_bases(module, self.folders))) is not None:
+            self._add(with_bases(module, self.folders), dialect, into)
+            return
+        for document in documents:
+            if document.constructor and (dialect := recognise(document).dialect) is not None:
+                self._add(document, dialect, into)
+        if named or looks_like_training(text):
+            self.scripts.append((path, text))
+        else:
+            self.unrecognised.append(path)
+
+    def _recognised(self, document: Document, into: list[Member], *, named: bool) -> None:
+        dialect = self._dialect_of(document)
+        if dialect is None:
+            if document.constructor == "":
+                self.unrecognised.append(document.path)
+            return
+        self._add(document, dialect, into)
+
+    def _add(self, document: Document, dialect: Dialect, into: list[Member]) -> None:
+        into += [(document, dialect), *referenced(document, dialect, self.skipped)]
+        self.skipped += [Skipped(what=str(at), why=why) for at, why in document.missing]
+
+    def _dialect_of(self, document: Document) -> Dialect | None:
+        recognition = recognise(document)
+        if self.dialect is not None:
+            forced = dialects()[self.dialect]
+            # The option names the trainer's dialect; a DeepSpeed or accelerate file beside it stays what it is.
+            if recognition.dialect is None or recognition.dialect.role is forced.role:
+                return forced
+        if recognition.dialect is not None and recognition.rival is not None:
+            mine, other = recognition.dialect, recognition.rival
+            self.notes.append(f"{document.path} reads as {mine.title}; nearly as likely: {other.title} (--dialect {other.name})")
+        return recognition.dialect

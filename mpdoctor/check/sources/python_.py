@@ -1,0 +1,173 @@
+"""Python configs, read by `ast` and never executed.
+
+What is understood: literals, `dict(...)`, lists and tuples, names assigned before in the same file, and
+arithmetic on numbers. Everything else stays pending, with its text. Keyword arguments of the classes that
+take training settings (`TrainingArguments(...)`, `Accelerator(...)`, `Trainer(...)`) are documents of their own.
+"""
+
+from __future__ import annotations
+
+import ast
+import operator
+import warnings
+from collections.abc import Callable
+from dataclasses import replace
+
+from mpdoctor.check.sources.node import MAX_DEPTH, MAX_NODES, Document, Node, Scalar
+from mpdoctor.check.sources.source import Source
+from mpdoctor.core.errors import UnreadableInput
+
+CONSTRUCTORS = (
+    "TrainingArguments", "Seq2SeqTrainingArguments", "SFTConfig", "DPOConfig", "GRPOConfig", "KTOConfig", "ORPOConfig", "PPOConfig", "RewardConfig",
+    "CPOConfig", "SentenceTransformerTrainingArguments", "UnslothTrainingArguments", "Accelerator", "LightningTrainer", "BitsAndBytesConfig",
+)  # fmt: skip
+"""Classes whose keyword arguments are training settings. `Trainer` counts where it is Lightning's."""
+_ARITHMETIC: dict[type[ast.operator], Callable[[float, float], float]] = {
+    ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.truediv, ast.FloorDiv: operator.floordiv,
+}  # fmt: skip
+_PENDING = "a Python expression, which is not evaluated"
+
+
+def parse(text: str, path: str) -> list[Document]:
+    """The module's assignments, and each construction of a class that takes settings."""
+    tree = syntax_tree(text, path)
+    reader = _Module(text, path)
+    root = reader.assignments(tree)
+    found = [Document(path=path, syntax="python", root=root, text=text)] if root.mapping else []
+    lightning = "lightning" in text
+    for node in ast.walk(tree):
+        name = _called(node)
+        if isinstance(node, ast.Call) and node.keywords and (name in CONSTRUCTORS or (name == "Trainer" and lightning)):
+            arguments = reader.keywords(node.keywords, node)
+            name = "LightningTrainer" if name == "Trainer" else name
+            found.append(Document(path=path, syntax="python", root=arguments, text=text, constructor=name))
+    return found
+
+
+def syntax_tree(text: str, path: str) -> ast.Module:
+    """The tree of a Python file. Raises UnreadableInput with file, line, column and what Python says."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return ast.parse(text, filename=path)
+    except SyntaxError as error:
+        raise UnreadableInput(f"{path}:{error.lineno or 1}:{error.offset or 1}: not valid Python: {error.msg}") from None
+    except (RecursionError, MemoryError):
+        raise UnreadableInput(f"{path}: not valid Python: nested too deeply to be parsed") from None
+    except ValueError as error:
+        raise UnreadableInput(f"{path}: not valid Python: {error}") from None
+
+
+class _Module:
+    """Evaluates what can be read without running anything."""
+
+    def __init__(self, text: str, path: str) -> None:
+        self.path = path
+        self.lines = text.split("\n")
+        self.names: dict[str, Node] = {}
+        self.count = 0
+
+    def assignments(self, tree: ast.Module) -> Node:
+        root: dict[str, Node] = {}
+        for statement in tree.body:
+            target: ast.expr | None = None
+            value: ast.expr | None = None
+            if isinstance(statement, ast.Assign) and len(statement.targets) == 1:
+                target, value = statement.targets[0], statement.value
+            elif isinstance(statement, ast.AnnAssign):
+                target, value = statement.target, statement.value
+            if isinstance(target, ast.Name) and value is not None:
+                node = self.value(value, 1)
+                node.line, node.column = target.lineno, target.col_offset + 1
+                root[target.id] = self.names[target.id] = node
+        return Node(root, self.path, 1, 1, 1, 1)
+
+    def keywords(self, keywords: list[ast.keyword], at: ast.expr) -> Node:
+        members: dict[str, Node] = {}
+        for keyword in keywords:
+            if keyword.arg is not None:
+                node = self.value(keyword.value, 2)
+                node.line, node.column = keyword.lineno, keyword.col_offset + 1
+                members[keyword.arg] = node
+        return self.node(members, at)
+
+    def value(self, expression: ast.expr, depth: int) -> Node:
+        if depth > MAX_DEPTH:
+            raise UnreadableInput(f"{self.path}:{expression.lineno}:{expression.col_offset + 1}: nested deeper than {MAX_DEPTH} levels")
+        match expression:
+            case ast.Constant(value=None | bool() | int() | float() | str()):
+                return self.node(expression.value, expression)  # type: ignore[arg-type]  # the pattern says which types
+            case ast.Dict():
+                pairs = zip(expression.keys, expression.values, strict=True)
+                named = {str(key.value): self.keyed(key, item, depth) for key, item in pairs if isinstance(key, ast.Constant)}
+                return self.node(named, expression)
+            case ast.Call(func=ast.Name(id="dict"), args=[]):
+                return self.keywords(expression.keywords, expression)
+            case ast.Call(func=ast.Attribute() | ast.Name()) if expression.keywords and not expression.args:
+                made = self.keywords(expression.keywords, expression)
+                made.mapping.setdefault("type", self.node(_called(expression), expression))
+                return made
+            case ast.List() | ast.Tuple():
+                return self.node([self.value(item, depth + 1) for item in expression.elts], expression)
+            case ast.Name() if expression.id in self.names:
+                known = self.names[expression.id]
+                return replace(known)
+            case ast.UnaryOp(op=ast.USub(), operand=operand):
+                inner = self.value(operand, depth + 1)
+                if isinstance(inner.value, (int, float)) and not isinstance(inner.value, bool):
+                    return self.node(-inner.value, expression)
+            case ast.BinOp():
+                return self.computed(expression, depth)
+            case ast.Attribute():
+                # torch.float16, ScheduleType.COSINE: the last part tells.
+                return self.node(ast.unparse(expression), expression)
+            case _:
+                pass
+        return self.unread(expression)
+
+    def keyed(self, key: ast.Constant, item: ast.expr, depth: int) -> Node:
+        node = self.value(item, depth + 1)
+        node.line, node.column = key.lineno, key.col_offset + 1
+        return node
+
+    def computed(self, expression: ast.BinOp, depth: int) -> Node:
+        left, right = self.value(expression.left, depth + 1).value, self.value(expression.right, depth + 1).value
+        apply = _ARITHMETIC.get(type(expression.op))
+        numbers = isinstance(left, (int, float)) and isinstance(right, (int, float)) and max(abs(left), abs(right)) < 1e300
+        if isinstance(expression.op, ast.Pow) and numbers and abs(float(right)) <= 64 and abs(float(left)) <= 1024:  # type: ignore[arg-type]
+            return self.node(float(left) ** float(right) if left or float(right) > 0 else 0.0, expression)  # type: ignore[arg-type]
+        if apply is None or not numbers:
+            return self.unread(expression)
+        try:
+            return self.node(apply(left, right), expression)  # type: ignore[arg-type]
+        except (ZeroDivisionError, OverflowError):
+            return self.unread(expression)
+
+    def unread(self, expression: ast.expr) -> Node:
+        made = self.node("", expression)
+        made.value, made.pending = made.raw, _PENDING
+        return made
+
+    def node(self, value: dict[str, Node] | list[Node] | Scalar, at: ast.expr) -> Node:
+        self.count += 1
+        if self.count > MAX_NODES:
+            raise UnreadableInput(f"{self.path}:{at.lineno}: more than {MAX_NODES:,} values, which no training config has")
+        line, column = at.lineno, at.col_offset + 1
+        raw = None
+        if not isinstance(value, (dict, list)):
+            end = at.end_col_offset if at.end_lineno == at.lineno else None
+            raw = self.lines[line - 1].encode()[at.col_offset : end].decode("utf-8", "replace") if line <= len(self.lines) else ""
+        quoted = isinstance(value, str) and bool(raw) and raw is not None and raw[:1] in "\"'rRbBfFuU" and raw[-1:] in "\"'"
+        if quoted and isinstance(value, str):
+            raw = value
+        return Node(value, self.path, line, column, line, column, raw, quoted)
+
+
+def _called(node: ast.AST) -> str:
+    if not isinstance(node, ast.Call):
+        return ""
+    function = node.func
+    return function.attr if isinstance(function, ast.Attribute) else function.id if isinstance(function, ast.Name) else ""
+
+
+SOURCE = Source(suffixes=(".py",), parse=parse)
