@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from mpdoctor.check.checkpoint import CheckpointFacts
     from mpdoctor.core.report import Report
 
 
@@ -16,6 +17,7 @@ def run_check(
     gpus: Sequence[str] = (),
     dialect: str | None = None,
     framework_version: str | None = None,
+    launch: Sequence[str] = (),
     select: Sequence[str] = (),
     ignore: Sequence[str] = (),
 ) -> Report:
@@ -26,6 +28,7 @@ def run_check(
         gpus: the cards that the run is for: names (`v100`), compute capabilities (`7.5`) or `auto`; empty when unknown.
         dialect: take the trainer's config for this dialect instead of recognising it.
         framework_version: for defaults and spellings (`4`, `5.24`).
+        launch: the words of a launch line (`torchrun train.py --fp16`), judged with the files.
         select: codes, prefixes or slugs of the rules to run; empty for all.
         ignore: those not to run.
 
@@ -36,8 +39,45 @@ def run_check(
     from mpdoctor.gpu.fleet import resolve_gpus
 
     cards = resolve_gpus(tuple(gpus)) if gpus else ()
-    options = Options(dialect=dialect, version=framework_version, gpus=cards, select=tuple(select), ignore=tuple(ignore))
+    options = Options(
+        dialect=dialect,
+        version=framework_version,
+        gpus=cards,
+        select=tuple(select),
+        ignore=tuple(ignore),
+        launch=tuple(launch),
+        checkpoint_reader=_checkpoint_facts,
+    )
     return report_on(paths, options)
+
+
+def _checkpoint_facts(folder: str) -> CheckpointFacts:
+    """A checkpoint folder's metadata, as far as it is readable: what is broken is for `replay` to tell."""
+    from mpdoctor.check.checkpoint import CheckpointFacts
+    from mpdoctor.replay.checkpoints import Role, open_checkpoint
+
+    opened = open_checkpoint(Path(folder))
+    dtypes: dict[Role, dict[str, int]] = {Role.WEIGHT: {}, Role.ADAPTER: {}}
+    places: dict[Role, str] = {}
+    for tensor in opened.tensors:
+        if tensor.role in dtypes:
+            dtypes[tensor.role][tensor.dtype] = dtypes[tensor.role].get(tensor.dtype, 0) + tensor.numel
+            places.setdefault(tensor.role, tensor.file.as_posix())
+    state = opened.trainer_state or {}
+    log = state.get("log_history")
+    scale = (opened.scaler or {}).get("scale")
+    arguments, scaler, history = (Path(folder) / name for name in ("training_args.bin", "scaler.pt", "trainer_state.json"))
+    return CheckpointFacts(
+        settings=(opened.training_args or {}) if arguments.exists() else {},
+        settings_file=arguments.as_posix() if arguments.exists() else "",
+        log=tuple(entry for entry in log if isinstance(entry, dict)) if isinstance(log, list) else (),
+        log_file=history.as_posix() if history.exists() else "",
+        weights=dtypes[Role.WEIGHT],
+        adapters=dtypes[Role.ADAPTER],
+        scale=float(scale) if isinstance(scale, int | float) else None,
+        weights_file=places.get(Role.WEIGHT) or places.get(Role.ADAPTER) or "",
+        scaler_file=scaler.as_posix() if scaler.exists() else "",
+    )
 
 
 def run_gpu(
