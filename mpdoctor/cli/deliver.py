@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-import tempfile
-from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,6 +11,7 @@ from typing import TYPE_CHECKING
 from mpdoctor.cli import console
 from mpdoctor.core.errors import UnreadableInput, UsageError
 from mpdoctor.core.gate import ExitCode, exit_code
+from mpdoctor.core.record import dataclass
 from mpdoctor.report.renderer import Renderer, RenderOptions, format_names, load
 
 if TYPE_CHECKING:
@@ -69,6 +68,10 @@ def check(options: ReportOptions) -> None:
 
 def deliver(report: Report, options: ReportOptions) -> int:
     """Write the report to all its destinations and return the exit code, which no format changes."""
+    if options.anonymous:
+        from mpdoctor.report.anonymous import anonymised
+
+        report = anonymised(report)
     for destination in destinations(options):
         renderer = load(destination.format)
         if destination.path is None:
@@ -155,6 +158,8 @@ def _check_codes(options: ReportOptions) -> None:
 def _write(path: Path, text: str) -> None:
     """Write a whole file or none: a reader never sees half a report."""
     try:
+        import tempfile
+
         if path.exists() and not path.is_file():  # /dev/stdout, a pipe
             path.write_text(text, encoding="utf-8")
             return

@@ -6,7 +6,7 @@ import functools
 import inspect
 import re
 from collections.abc import Callable
-from dataclasses import MISSING, dataclass, field, fields
+from dataclasses import MISSING, field, fields
 from pathlib import Path
 from typing import Annotated, Any, get_type_hints
 
@@ -14,6 +14,7 @@ import typer
 
 from mpdoctor.cli.console import Color
 from mpdoctor.core.gate import FailOn
+from mpdoctor.core.record import dataclass
 
 _CODE = re.compile(r"[A-Za-z]{3}[0-9]{0,3}")
 _OUTPUT, _GATE, _DISPLAY = "Output", "Gate", "Display"
@@ -56,6 +57,10 @@ class ReportOptions:
         ),
     ] = field(default_factory=list)
     color: Annotated[Color, typer.Option(rich_help_panel=_DISPLAY, help="Colours; auto follows the terminal, NO_COLOR and FORCE_COLOR.")] = Color.AUTO
+    anonymous: Annotated[
+        bool,
+        typer.Option("--anonymous", rich_help_panel=_OUTPUT, help="Leave out paths, user, host, and names of models and data, to post the report."),
+    ] = False
     ascii: Annotated[bool, typer.Option("--ascii", rich_help_panel=_DISPLAY, help="ASCII characters only.")] = False
     quiet: Annotated[bool, typer.Option("--quiet", "-q", rich_help_panel=_DISPLAY, help="The answer alone, without what led to it.")] = False
     debug: Annotated[bool, typer.Option("--debug", rich_help_panel=_DISPLAY, help="Show the traceback if mpdoctor itself fails.")] = False

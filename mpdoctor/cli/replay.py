@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import gc
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from mpdoctor.cli import USUAL_PACE
 from mpdoctor.cli.deliver import deliver
 from mpdoctor.cli.options import ReportOptions, with_report_options
 from mpdoctor.cli.progress import shown
@@ -68,6 +70,7 @@ def replay(
         raise UsageError(
             "nothing to replay: neither a checkpoint nor a recipe is given", "mpdoctor replay CHECKPOINT, or mpdoctor replay --recipe FILE.py"
         )
+    gc.set_threshold(*USUAL_PACE)
     from mpdoctor import api
 
     with shown(quiet=options.quiet, color=options.color) as progress:

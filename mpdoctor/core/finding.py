@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from enum import StrEnum
 
 from mpdoctor.core.evidence import Evidence
@@ -86,6 +85,8 @@ class Finding:
     @property
     def fingerprint(self) -> str:
         """16 hex digits that stay the same while the fault stays the same."""
+        import hashlib  # loads OpenSSL, which most runs never need
+
         match self.location:
             case FileSpan(file=file, key=key):
                 place = f"{file}|{key}"

@@ -5,11 +5,11 @@ from __future__ import annotations
 import importlib
 import pkgutil
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cache
 
 from mpdoctor.core.errors import UsageError
 from mpdoctor.core.gate import FailOn
+from mpdoctor.core.record import dataclass
 from mpdoctor.core.report import Report
 from mpdoctor.core.rule import RuleDoc
 from mpdoctor.report import formats

@@ -9,14 +9,10 @@ from rich.console import Console, RenderableType
 from mpdoctor.core.report import Report
 from mpdoctor.report.characters import to_ascii
 from mpdoctor.report.renderer import Renderer, RenderOptions
-from mpdoctor.report.sections.checklist import checklist
-from mpdoctor.report.sections.experiments import experiments
 from mpdoctor.report.sections.findings import findings
 from mpdoctor.report.sections.headline import headline
 from mpdoctor.report.sections.ink import Ink
-from mpdoctor.report.sections.remainder import circumstances, crashes, measurements, not_looked_at, notes
-from mpdoctor.report.sections.steps import steps
-from mpdoctor.report.sections.timeline import timeline
+from mpdoctor.report.sections.remainder import circumstances, crashes, not_looked_at, notes
 
 
 def render(report: Report, options: RenderOptions) -> str:
@@ -43,14 +39,21 @@ def render(report: Report, options: RenderOptions) -> str:
 
 
 def _parts(report: Report, ink: Ink) -> list[list[RenderableType]]:
+    """The parts that a command's report has. Only their modules are imported: `gpu` and `check` must start fast."""
     closing = [not_looked_at(report, ink), crashes(report, ink), notes(report, ink), circumstances(report, ink)]
-    match report.command:
-        case "gpu":
-            from mpdoctor.report.gpu_section import gpu_section
+    if report.command == "gpu":
+        from mpdoctor.report.gpu_section import gpu_section
 
-            return [headline(report, ink), gpu_section(report), findings(report, ink), *closing]
-        case "check":
-            return [headline(report, ink), findings(report, ink), checklist(report, ink), *closing]
+        return [headline(report, ink), gpu_section(report, ink), findings(report, ink), *closing]
+    from mpdoctor.report.sections.checklist import checklist
+
+    if report.command == "check":
+        return [headline(report, ink), findings(report, ink), checklist(report, ink), *closing]
+    from mpdoctor.report.sections.experiments import experiments
+    from mpdoctor.report.sections.remainder import measurements
+    from mpdoctor.report.sections.steps import steps
+    from mpdoctor.report.sections.timeline import timeline
+
     return [
         headline(report, ink),
         checklist(report, ink),
