@@ -13,7 +13,8 @@ from mpdoctor.cli.options import ReportOptions, with_report_options
 @with_report_options
 def gpu(
     require: Annotated[
-        list[str] | None, typer.Option(metavar="FORMAT[:LEVEL]", help="Exit 1 unless every device has it: fp16, bf16, tf32, fp8, fp4; :native is the default.")
+        list[str] | None,
+        typer.Option(metavar="FORMAT[:LEVEL]", help="Exit 1 unless every device has it: fp16, bf16, tf32, fp8, fp4; :native is the default."),
     ] = None,
     torch: Annotated[bool, typer.Option("--torch", help="Also import torch (in a process of its own) and compare what it claims.")] = False,
     watch: Annotated[float | None, typer.Option(min=0.2, metavar="SECONDS", help="Show the table live, read again every SECONDS.")] = None,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from mpdoctor.causes.checklist import verdicts
@@ -14,6 +13,7 @@ from mpdoctor.core.device import GpuInfo
 from mpdoctor.core.device import known as device_known
 from mpdoctor.core.finding import Finding, Severity
 from mpdoctor.core.gate import Outcome
+from mpdoctor.core.record import dataclass
 from mpdoctor.core.report import Report
 from mpdoctor.core.rule import Crash, Skipped
 from mpdoctor.gpu import machine as machines

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
 from pathlib import Path
 
 from mpdoctor.core.device import Reading
+from mpdoctor.core.record import dataclass
 
 _XID = re.compile(r"NVRM: Xid \((?:PCI:)?([0-9a-fA-F:.]+)\): (\d+)(?:, (.*))?")
 _FALLEN = re.compile(r"NVRM: .*GPU (?:at )?(?:PCI:)?([0-9a-fA-F:.]+).*fallen off the bus")

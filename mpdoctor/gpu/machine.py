@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import field, fields
 from typing import Any
 
 from mpdoctor.core.device import GpuInfo, Reading
+from mpdoctor.core.record import dataclass
 from mpdoctor.gpu.backends.nvml import Driver
 from mpdoctor.gpu.require import Requirement
 from mpdoctor.gpu.torch_install import TorchInstall

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cache
 
 from mpdoctor.core.errors import UsageError
+from mpdoctor.core.record import dataclass
 from mpdoctor.gpu.table import Card, cards
 
 _NOISE = re.compile(

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from mpdoctor.core.device import GpuInfo, Support
+from mpdoctor.core.record import dataclass
 from mpdoctor.gpu.machine import Machine
 
 SUPPORT_WORDS = {

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from mpdoctor.core.device import GpuInfo, Support
 from mpdoctor.core.errors import UsageError
+from mpdoctor.core.record import dataclass
 
 FORMATS = ("fp16", "bf16", "tf32", "fp8", "fp4")
 LEVELS = {"tensor-cores": 3, "native": 2, "emulated": 1}

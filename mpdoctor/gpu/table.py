@@ -6,11 +6,11 @@ The table only says which generation a name belongs to; what the generation can 
 from __future__ import annotations
 
 import csv
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
 from mpdoctor.core.device import FormatSupport
+from mpdoctor.core.record import dataclass
 from mpdoctor.gpu.capability import amd, apple, intel, nvidia
 
 PATH = Path(__file__).with_name("gpus.csv")

@@ -6,10 +6,11 @@ import ast
 import platform
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
+
+from mpdoctor.core.record import dataclass
 
 Capability = tuple[int, int]
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 from mpdoctor.core.device import FormatSupport, GpuInfo, Reading, unread
 from mpdoctor.core.location import DeviceRef
+from mpdoctor.core.record import dataclass
 from mpdoctor.gpu.backends.isolation import SYSTEM, Answers, Interview
 from mpdoctor.gpu.capability import nvidia
 

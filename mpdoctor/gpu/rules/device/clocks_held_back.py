@@ -25,7 +25,6 @@ from mpdoctor.core.device import GpuInfo
 from mpdoctor.core.finding import Severity
 from mpdoctor.core.rule import Hit, Rule
 
-
 _HARD = ("hardware slowdown", "hardware thermal", "software thermal", "power brake", "reliability")
 _SOFT = ("software power cap", "board limit")
 

@@ -24,7 +24,6 @@ from mpdoctor.core.device import GpuInfo
 from mpdoctor.core.finding import Remedy, Severity
 from mpdoctor.core.rule import Hit, Rule
 
-
 REPLACE_FROM = 60
 """Pages from which on NVIDIA replaces a card (dynamic page retirement, RMA policy)."""
 

@@ -26,7 +26,6 @@ from mpdoctor.core.evidence import Evidence, EvidenceKind
 from mpdoctor.core.finding import Confidence, Remedy, Severity
 from mpdoctor.core.rule import Hit, Rule
 
-
 _MEANING = {
     13: "graphics exception", 31: "MMU fault", 43: "stopped channel", 45: "preemptive removal", 48: "uncorrectable memory error", 63: "row or page retired",
     64: "retiring a row or page failed", 74: "NVLink error", 79: "fallen off the bus", 92: "many corrected memory errors", 94: "contained memory error",

@@ -25,7 +25,6 @@ from mpdoctor.core.finding import Remedy, Severity
 from mpdoctor.core.rule import Hit, Rule
 from mpdoctor.gpu.machine import Machine
 
-
 _REMEDIES = {
     "no-permission": "Run as a user who may open /dev/nvidiactl, or give the container the devices.",
     "failed": "In a container: restart it, it may have lost its devices. On the host: look at dmesg for NVRM.",

@@ -24,7 +24,6 @@ from mpdoctor.core.finding import Remedy, Severity
 from mpdoctor.core.rule import Hit, Rule
 from mpdoctor.gpu.machine import Machine
 
-
 _MAKERS = {"nvidia": "NVIDIA", "amd": "AMD", "intel": "Intel"}
 _BUILDS = {"nvidia": ("cuda", "CUDA"), "amd": ("hip", "ROCm"), "intel": ("xpu", "XPU")}
 
