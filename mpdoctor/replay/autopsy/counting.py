@@ -64,7 +64,7 @@ class Counter:
         elif largest >= self._fp16_limit:
             self.above_fp16 += int(np.count_nonzero((values & mask) >= self._fp16_limit))
         self.largest = max(self.largest, largest)
-        if self.sample and values.size > SAMPLE_STRIDE:
+        if self.sample:
             self._gather(values)
         else:
             self._count_exponents(values)
@@ -80,9 +80,10 @@ class Counter:
 
     def _gather(self, values: NDArray[np.unsignedinteger[Any]]) -> None:
         whole = values.size // SAMPLE_STRIDE * SAMPLE_STRIDE
-        runs = values[:whole].reshape(-1, SAMPLE_STRIDE)[:, :SAMPLE_RUN].ravel()
-        self._gathered.append(runs)
-        self._gathered_size += runs.size
+        runs = values[:whole].reshape(-1, SAMPLE_STRIDE)[:, :SAMPLE_RUN].flatten()
+        tail = values[whole : whole + SAMPLE_RUN].copy()  # the buffer behind `values` is used again
+        self._gathered += [runs, tail]
+        self._gathered_size += runs.size + tail.size
         if self._gathered_size >= _GATHERED:
             self.finish()
 

@@ -33,7 +33,7 @@ _MODEL_AND_OPTIMIZER = frozenset(Role) - {Role.RNG, Role.STEP, Role.SCALER}
 def autopsy(checkpoint: Checkpoint, *, progress: Progress | None = None) -> AutopsyResult:
     """Judge every stored floating-point tensor.
 
-    Reads each byte once, in pieces of 256 KiB, whatever the checkpoint's size. Files that vanish,
+    Reads each byte once, in pieces of 512 KiB, whatever the checkpoint's size. Files that vanish,
     shrink or fail while they are read become problems; the others are still judged.
     """
     wanted = [t for t in checkpoint.tensors if t.role in _MODEL_AND_OPTIMIZER and layout_of(t.dtype) is not None]
@@ -55,10 +55,16 @@ def autopsy(checkpoint: Checkpoint, *, progress: Progress | None = None) -> Auto
         bytes_read = stream.bytes_read
     found = tuple(replace(stats[_identity(t)], entry=t) for t in wanted if _identity(t) in stats)
     return AutopsyResult(
-        tensors=found, modules=module_stats(found), optimizer=optimizer_summary(checkpoint, found), scaler=scaler_state(checkpoint),
-        dtypes=dtype_story(checkpoint), lr=lr, bytes_read=bytes_read, unjudged=sum(t.role in _MODEL_AND_OPTIMIZER for t in checkpoint.tensors) - len(found),
+        tensors=found,
+        modules=module_stats(found),
+        optimizer=optimizer_summary(checkpoint, found),
+        scaler=scaler_state(checkpoint),
+        dtypes=dtype_story(checkpoint),
+        lr=lr,
+        bytes_read=bytes_read,
+        unjudged=sum(t.role in _MODEL_AND_OPTIMIZER for t in checkpoint.tensors) - len(found),
         problems=tuple(_unique(problems)),
-    )  # fmt: skip
+    )
 
 
 def _identity(tensor: TensorEntry) -> tuple[Path, int, int, str, str]:

@@ -14,7 +14,7 @@ from typing import BinaryIO
 from mpdoctor.replay.checkpoints.checkpoint import ProblemKind
 from mpdoctor.replay.checkpoints.files import Refused, open_regular
 
-PIECE_BYTES = 1 << 18
+PIECE_BYTES = 1 << 19
 """Bytes read at once, a multiple of every item size: small enough to stay in the processor's second-level cache."""
 
 

@@ -67,9 +67,7 @@ def as_checkpoint(path: Path, name: str, found: Contents, problems: list[Problem
 def _pickle(file: BinaryIO, path: Path, records: dict[str, ZipRecord]) -> Pickled:
     record = records.get("data.pkl")
     if record is None:
-        what = (
-            "a TorchScript archive: it holds code, not a training state" if "constants.pkl" in records else "a zip archive, but not one of torch.save"
-        )
+        what = "a zip archive, but not one of torch.save"
         raise Refused(ProblemKind.MALFORMED, path, what)
     try:
         return read_pickle(read_record(file, path, record, PICKLE_LIMIT))

@@ -93,6 +93,15 @@ def _array(state: tuple[Any, ...]) -> Array | None:
     return Array(code, shape, bool(fortran), data)
 
 
+def _reconstructed(args: tuple[Any, ...], _: Charge) -> Any:
+    """`copyreg._reconstructor(cls, base, state)`: how protocols 0 and 1 make an instance of a class."""
+    return Record(args[0], ()) if args and isinstance(args[0], Global) else None
+
+
+def _empty_bytes(args: tuple[Any, ...], _: Charge) -> Any:
+    return None if args else b""
+
+
 def _complex(args: tuple[Any, ...], _: Charge) -> Any:
     return complex(*args) if len(args) == 2 and all(isinstance(a, int | float) for a in args) else None
 
@@ -106,6 +115,8 @@ _KNOWN: dict[tuple[str, str], Callable[[tuple[Any, ...], Charge], Any]] = {
     ("_codecs", "encode"): _encoded,
     ("torch", "Size"): _size,
     ("builtins", "complex"): _complex,
+    ("builtins", "bytes"): _empty_bytes,
+    ("copyreg", "_reconstructor"): _reconstructed,
     ("builtins", "bytearray"): _bytearray,
     **{(module, "scalar"): _numpy_scalar for module in _NUMPY_MODULES},
 }

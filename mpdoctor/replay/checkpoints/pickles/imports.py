@@ -22,7 +22,7 @@ class Danger(IntEnum):
 _EXPECTED_MODULES = (
     "accelerate", "argparse", "collections", "copyreg", "datetime", "decimal", "deepspeed", "enum", "fractions", "lightning",
     "lightning_fabric", "megatron", "nemo", "numpy", "omegaconf", "pathlib", "peft", "pytorch_lightning", "torch", "torchao", "torchvision",
-    "transformers", "trl", "uuid",
+    "transformers", "trl", "uuid", "__torch__",
 )
 _EXPECTED_BUILTINS = frozenset({
     "bool", "bytearray", "bytes", "complex", "dict", "float", "frozenset", "int", "list", "object", "range", "set", "slice", "str", "tuple",

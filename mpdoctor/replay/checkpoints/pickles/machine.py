@@ -42,6 +42,10 @@ class Pickled:
     imports: tuple[Global, ...]
 
 
+_RENAMED = {"__builtin__": "builtins", "copy_reg": "copyreg"}
+"""Modules that protocols 0 to 2 write under their Python 2 names."""
+
+
 def read_pickle(data: bytes, start: int = 0, budget: Budget | None = None) -> Pickled:
     """Read the pickle that begins at `start`. Raises PickleFault."""
     return Machine(data, start, budget or Budget()).run()
@@ -142,6 +146,7 @@ class Machine:
 
     def named(self, module: str, name: str) -> Global:
         """The class or function of a module, noted as an import."""
+        module = _RENAMED.get(module, module)
         found = self.globals.get((module, name))
         if found is None:
             if len(self.globals) >= self.budget.globals:

@@ -43,7 +43,7 @@ def check(evidence: CheckpointEvidence) -> Iterator[Hit | Exclusion]:
     later = evidence.checkpoint.step is None or (first is not None and first <= evidence.checkpoint.step)
     if facts.broken_from is None or first is None or not weights or not later or any(t.nonfinite for t in weights):
         return
-    text = f"the loss is non-finite from step {first} on while all {len(weights)} weight tensors are finite: it goes wrong in the forward pass or the loss"
+    text = f"the loss is non-finite from step {first} on while all {len(weights)} weight tensors are finite: the forward pass or the loss makes it so"
     fp16 = evidence.compute == "float16"
     if fp16:
         text += "; the run computes in fp16"
