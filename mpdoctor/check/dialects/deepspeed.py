@@ -78,7 +78,7 @@ def lift(reader: Reader) -> TrainingConfig:
         lossy_communication=_lossy(reader),
         nan_check=reader.flag("bf16.check_grad_overflow", "bfloat16.check_grad_overflow"),
         save_dtype=_save_dtype(reader, compute),
-        extra={"deepspeed.auto_cast": reader.flag("fp16.auto_cast"), "deepspeed.zero_stage": stage},
+        extra={"deepspeed.auto_cast": reader.flag("fp16.auto_cast"), "deepspeed.zero_stage": stage, "scaling.unused": _unused(reader, compute)},
     )
 
 
@@ -156,6 +156,12 @@ def loss_scale(reader: Reader, compute: Setting[str], block: str = "fp16") -> Fi
         "hysteresis": reader.integer(f"{block}.hysteresis", default=2, note=VERSION),
         "min_scale": reader.number(f"{block}.min_loss_scale", default=1.0, note=VERSION),
     }
+
+
+def _unused(reader: Reader, compute: Setting[str]) -> Setting[float]:
+    """A fixed loss scale while fp16 is off. The other knobs of the block stand in every template."""
+    static = reader.number("fp16.loss_scale")
+    return static if static.value and compute.value in ("bf16", "fp32") else UNKNOWN
 
 
 def _predivide(reader: Reader) -> Setting[bool]:

@@ -77,6 +77,7 @@ def lift(reader: Reader) -> TrainingConfig:
         extra={
             "lightning.precision": precision,
             "lightning.strategy": strategy,
+            "scaling.unused": _scaler(reader),
             "lightning.sync_batchnorm": reader.flag(*_at("trainer.sync_batchnorm")),
         },
     )
@@ -144,6 +145,15 @@ def _deepspeed_scaler(reader: Reader) -> Fields:
         "hysteresis": reader.integer(*_at(f"{base}.hysteresis"), default=2, note=VERSION),
         "min_scale": reader.number(*_at(f"{base}.min_loss_scale"), default=1.0, note=VERSION),
     }
+
+
+def _scaler(reader: Reader) -> Setting[str]:
+    """A scaler that a precision plugin is given."""
+    for index in range(8):
+        scaler = reader.text(*_at(f"trainer.plugins.{index}.init_args.scaler.class_path"), *_at(f"trainer.plugins.{index}.init_args.scaler"))
+        if scaler.known:
+            return scaler
+    return UNKNOWN
 
 
 def _distributed(strategy: Setting[str]) -> Setting[str]:

@@ -72,7 +72,10 @@ def lift(reader: Reader) -> TrainingConfig:
         hidden_size=reader.integer(*_flag("hidden-size")),
         log_every=reader.integer(*_flag("log-interval"), default=100, note=VERSION),
         resume=reader.text(*_flag("load")),
-        extra={"megatron.experts": reader.integer(*_flag("num-experts"))},
+        extra={
+            "megatron.experts": reader.integer(*_flag("num-experts")),
+            "scaling.unused": UNKNOWN if compute == "fp16" else reader.number(*_flag("loss-scale"), *_flag("initial-loss-scale")),
+        },
     )
 
 

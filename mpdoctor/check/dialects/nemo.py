@@ -75,7 +75,10 @@ def lift(reader: Reader) -> TrainingConfig:
         n_params=UNKNOWN,
         lora_rank=reader.integer("model.peft.lora_tuning.adapter_dim"),
         log_every=reader.integer("trainer.log_every_n_steps", default=50, note="Lightning"),
-        extra={"lightning.sync_batchnorm": reader.flag("trainer.sync_batchnorm")},
+        extra={
+            "lightning.sync_batchnorm": reader.flag("trainer.sync_batchnorm"),
+            "scaling.unused": reader.number("model.native_amp_init_scale") if compute in ("bf16", "fp32") else UNKNOWN,
+        },
     )
 
 
