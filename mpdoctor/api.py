@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from mpdoctor.check.checkpoint import CheckpointFacts
+    from mpdoctor.core.progress import Progress
     from mpdoctor.core.report import Report
 
 
@@ -161,7 +162,8 @@ def run_replay(
         trace: file to write the recording to.
         budget: seconds for everything.
         gpus: cards that the run is for.
-        select, ignore: codes, prefixes or slugs of detectors.
+        select: codes, prefixes or slugs of the detectors to run; empty for all.
+        ignore: those not to run.
         progress: told of what is being done.
 
     Raises MpdoctorError for inputs that cannot be read.
@@ -193,4 +195,6 @@ def run_replay(
     if config is None:
         return report
     checked = run_check([str(config)], gpus=gpus)
-    return replace(report, findings=(*report.findings, *checked.findings), config=report.config | checked.config, inputs=(*report.inputs, *checked.inputs))
+    return replace(
+        report, findings=(*report.findings, *checked.findings), config=report.config | checked.config, inputs=(*report.inputs, *checked.inputs)
+    )

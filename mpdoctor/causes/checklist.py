@@ -77,7 +77,7 @@ def _verdict(
         return Verdict(cause=cause.id, standing=Standing.RULED_OUT, evidence=tuple(map(_evidence_of_experiment, stayed)))
     if mechanisms:
         return Verdict(cause=cause.id, standing=Standing.POSSIBLE, evidence=for_evidence, remedy=remedy)
-    if gone:
+    if gone and cause.always_shown:
         note = Evidence(text="the change helps, but no mechanism of this cause was seen", kind=EvidenceKind.EXPERIMENT)
         return Verdict(cause=cause.id, standing=Standing.POSSIBLE, evidence=(*for_evidence, note), remedy=remedy)
     reason = untested or "nothing points to it"

@@ -20,6 +20,8 @@ CAUSE = Cause(
     id="low-precision-state",
     order=6,
     title="Training state in 16 bits",
-    remedy=Remedy(text="Keep fp32 master weights and optimizer state (autocast over fp32 weights does), or use an optimizer with stochastic rounding."),
+    remedy=Remedy(
+        text="Keep fp32 master weights and optimizer state (autocast over fp32 weights does), or use an optimizer with stochastic rounding."
+    ),
     test_hint="mpdoctor replay CHECKPOINT",
 )

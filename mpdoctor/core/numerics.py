@@ -37,7 +37,7 @@ class FloatFormat:
     @property
     def bias(self) -> int:
         """Exponent bias: half the exponent range."""
-        return 2 ** (self.exponent_bits - 1) - 1
+        return int(2 ** (self.exponent_bits - 1)) - 1
 
     @property
     def max(self) -> float:
@@ -73,31 +73,61 @@ class FloatFormat:
 
 FORMATS: tuple[FloatFormat, ...] = (
     FloatFormat(
-        name="fp32", aliases=("float32", "float", "single"), bits=32, exponent_bits=8, significand_bits=23, has_infinity=True,
+        name="fp32",
+        aliases=("float32", "float", "single"),
+        bits=32,
+        exponent_bits=8,
+        significand_bits=23,
+        has_infinity=True,
         purpose="Master weights, optimizer state, reductions, losses. The reference that the others are compared with.",
     ),
     FloatFormat(
-        name="tf32", aliases=("tensorfloat32",), bits=32, exponent_bits=8, significand_bits=10, has_infinity=True,
+        name="tf32",
+        aliases=("tensorfloat32",),
+        bits=32,
+        exponent_bits=8,
+        significand_bits=10,
+        has_infinity=True,
         purpose="How tensor cores (compute capability 8.0 and later) read fp32 operands of matrix products when TF32 is allowed: "
         "fp32's range, fp16's precision, stored in 32 bits. Needs no loss scaling.",
     ),
     FloatFormat(
-        name="bf16", aliases=("bfloat16",), bits=16, exponent_bits=8, significand_bits=7, has_infinity=True,
+        name="bf16",
+        aliases=("bfloat16",),
+        bits=16,
+        exponent_bits=8,
+        significand_bits=7,
+        has_infinity=True,
         purpose="Mixed-precision training without loss scaling: fp32's range with 8 significant bits. Updates smaller than about 1/256 "
         "of a weight are lost unless fp32 master weights take them. Native from compute capability 8.0 (Ampere).",
     ),
     FloatFormat(
-        name="fp16", aliases=("float16", "half"), bits=16, exponent_bits=5, significand_bits=10, has_infinity=True,
+        name="fp16",
+        aliases=("float16", "half"),
+        bits=16,
+        exponent_bits=5,
+        significand_bits=10,
+        has_infinity=True,
         purpose="Mixed-precision training on GPUs without native bf16 (V100, T4). More precise than bf16 but narrow: above 65504 is inf, "
         "gradients below 6e-8 become 0, so it needs (dynamic) loss scaling.",
     ),
     FloatFormat(
-        name="fp8-e4m3", aliases=("e4m3", "float8_e4m3fn", "fp8_e4m3", "fp8"), bits=8, exponent_bits=4, significand_bits=3, has_infinity=False,
+        name="fp8-e4m3",
+        aliases=("e4m3", "float8_e4m3fn", "fp8_e4m3", "fp8"),
+        bits=8,
+        exponent_bits=4,
+        significand_bits=3,
+        has_infinity=False,
         purpose="Weights and activations of matrix products with a scale per tensor or block (compute capability 8.9 and later). "
         "No infinity: overflow saturates or becomes NaN.",
     ),
     FloatFormat(
-        name="fp8-e5m2", aliases=("e5m2", "float8_e5m2", "fp8_e5m2"), bits=8, exponent_bits=5, significand_bits=2, has_infinity=True,
+        name="fp8-e5m2",
+        aliases=("e5m2", "float8_e5m2", "fp8_e5m2"),
+        bits=8,
+        exponent_bits=5,
+        significand_bits=2,
+        has_infinity=True,
         purpose="Gradients of fp8 matrix products: fp16's range with 3 significant bits, with a scale per tensor or block.",
     ),
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from mpdoctor.core.trace import Recording, StepObservation, TensorStats
 
@@ -12,6 +13,8 @@ GROWTH = 8.0
 """Loss or gradient norm that is this many times its smallest value of the steps before counts as growing..."""
 WEIGHT_GROWTH = 3.0
 """... and so does a norm of all weights this many times its first value."""
+DIVERGED = 10.0
+"""A loss that ends this many times above its start has diverged."""
 UNDERFLOW_GAIN = 1.25
 """Gradient norm in fp32 over the norm in use, from which fp16 loses more than rounding."""
 UPDATE_KEPT = 0.25
@@ -39,7 +42,8 @@ class Growth:
         return float((self.last / self.first) ** (1 / self.steps))
 
     def __str__(self) -> str:
-        return f"{self.what} grew {self.last / self.first:.3g} times in {self.steps} step{'s' if self.steps > 1 else ''} ({self.first:.4g} to {self.last:.4g})"
+        count = "1 step" if self.steps == 1 else f"{self.steps} steps"
+        return f"{self.what} grew {self.last / self.first:.3g} times in {count} ({self.first:.4g} to {self.last:.4g})"
 
 
 def finite(values: Sequence[float | None]) -> list[float]:
@@ -72,19 +76,28 @@ def _grown(what: str, values: list[float], threshold: float) -> Growth | None:
     tail = values[start:]
     if len(tail) < 2 or tail[0] <= 0 or tail[-1] < threshold * tail[0] or tail[-1] < max(values) / 4:
         return None
-    rises = sum(b > a for a, b in zip(tail, tail[1:], strict=False))
+    rises = sum(b > a for a, b in pairwise(tail))
     return Growth(what, tail[0], tail[-1], len(tail) - 1) if rises * 2 >= len(tail) - 1 else None
 
 
 def diverging(recording: Recording) -> Growth | None:
-    """A finite run whose loss went up and stayed up: its last quarter stands far above its first."""
+    """A run without a failing step that steps too large have ruined.
+
+    Either its loss went up and stayed up (its last quarter stands ten times above its first), or it exploded and the
+    gradients are exactly zero ever since.
+    """
     losses = finite([s.loss for s in recording.steps])
     if recording.failing_step is not None or len(losses) < 4 or len(losses) != len(recording.steps):
         return None
     quarter = max(1, len(losses) // 4)
     first, last = sorted(map(abs, losses[:quarter])), sorted(map(abs, losses[-quarter:]))
     start, end = first[len(first) // 2], last[len(last) // 2]
-    return Growth("the loss", start, end, len(losses) - 1) if start > 0 and end > 10 * start else None
+    if start > 0 and end > DIVERGED * start:
+        return Growth("the loss", start, end, len(losses) - 1)
+    dead = next((i for i, s in enumerate(recording.steps) if s.grad_norm == 0.0), None)
+    if dead is None or dead < 2 or any(s.grad_norm != 0.0 for s in recording.steps[dead:]):
+        return None
+    return _grown("the loss", [abs(v) for v in losses[:dead]], DIVERGED)
 
 
 def gradients_all_zero(recording: Recording) -> list[StepObservation]:
@@ -107,10 +120,11 @@ def always_missing(recording: Recording) -> tuple[str, ...]:
     steps = [s for s in recording.steps if s.loss is not None]
     if not steps:
         return ()
-    missing = set(steps[0].grads_missing).intersection(*(s.grads_missing for s in steps[1:]))
-    unused = [set(t.unused_parameters) for t in recording.traces.values()]
-    read = missing - set.intersection(*unused) if unused else set()
-    return tuple(sorted(read))
+    missing: set[str] = set(steps[0].grads_missing).intersection(*(s.grads_missing for s in steps[1:]))
+    if not recording.traces:
+        return ()
+    read_somewhere = {n for t in recording.traces.values() for n in missing - set(t.unused_parameters)}
+    return tuple(sorted(read_somewhere))
 
 
 def clipped_scaled(recording: Recording) -> tuple[StepObservation, float, float] | None:
@@ -154,12 +168,8 @@ def flushed_tensors(recording: Recording) -> list[TensorStats]:
 
 def lossy_accumulations(recording: Recording) -> list[tuple[str, str, int, float, str]]:
     """(name, dtype, additions, relative error, place) of 16-bit sums that went wrong."""
-    found = []
-    for trace in recording.traces.values():
-        for a in trace.accumulations:
-            if a.relative_error > ACCUMULATION_ERROR:
-                found.append((a.name, a.dtype, a.additions, a.relative_error, str(a.source or "")))
-    return found
+    sums = [a for trace in recording.traces.values() for a in trace.accumulations if a.relative_error > ACCUMULATION_ERROR]
+    return [(a.name, a.dtype, a.additions, a.relative_error, str(a.source or "")) for a in sums]
 
 
 def low_share(recording: Recording) -> float | None:

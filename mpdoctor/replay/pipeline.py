@@ -6,7 +6,7 @@ Files are judged without torch; where a model can be built, its steps are replay
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from pathlib import Path
@@ -90,11 +90,28 @@ def _judge_files(options: Options, progress: Progress) -> tuple[CheckpointEviden
             history = read_history(options.checkpoint)
         except UnreadableInput:
             raise no_checkpoint from None
-    result = autopsy(checkpoint, progress=progress) if checkpoint is not None else None
+    result = autopsy(checkpoint, progress=_bytes_read(progress)) if checkpoint is not None else None
     evidence = CheckpointEvidence(checkpoint=checkpoint, autopsy=result, history=history)
     judged = judge_checkpoint(evidence)
     keep = tuple(f for f in judged.findings if selected(f.code, f.slug, select=options.select, ignore=options.ignore))
     return evidence, replace_findings(judged, keep)
+
+
+def _bytes_read(progress: Progress) -> Callable[[int, int, str], None]:
+    """The autopsy's progress, in MiB."""
+    started = False
+    shown = 0
+
+    def read(done: int, total: int, file: str) -> None:
+        nonlocal started, shown
+        if not started:
+            progress.start("reading tensors (MiB)", max(1, total >> 20))
+            started = True
+        progress.advance((done >> 20) - shown)
+        shown = done >> 20
+        progress.note(file)
+
+    return read
 
 
 def replace_findings(judged: RuleRun, findings: tuple[Finding, ...]) -> RuleRun:
@@ -200,14 +217,16 @@ def _report_on_replay(options: Options, evidence: CheckpointEvidence, judged: Ru
     history = evidence.history.rows if evidence.history is not None else ()
     failed_before = [f for f in judged.findings if f.severity is Severity.ERROR]
     entries = _with_bf16_unused(diagnosis.verdicts, recording, options.gpus)
-    notes = [*_notes_of_files(evidence), *_notes_of_replay(diagnosis, options)]
+    notes = [*_notes_of_files(evidence), *diagnosis.notes, *_notes_of_replay(diagnosis)]
     if not recording.steps and recording.exception is None:
         outcome = Outcome.COULD_NOT_JUDGE
         head = Headline(cause=None, standing=None, text="no step could be run in the time given")
     elif not diagnosis.symptoms and not failed_before:
         outcome = Outcome.HEALTHY
         count = len(recording.steps)
-        head = Headline(cause=None, standing=None, text=f"healthy: {count} step{'s' if count != 1 else ''} replayed, nothing wrong{_closing(recording)}")
+        head = Headline(
+            cause=None, standing=None, text=f"healthy: {count} step{'s' if count != 1 else ''} replayed, nothing wrong{_closing(recording)}"
+        )
         entries = without_failure(entries, f"nothing failed in {count} replayed steps")
     elif not diagnosis.symptoms:
         head = headline(entries)
@@ -257,7 +276,11 @@ def _with_bf16_unused(entries: tuple[Verdict, ...], recording: Recording, gpus: 
     changed = []
     for entry in entries:
         if entry.cause == "fp16-range":
-            standing = Standing.POSSIBLE if entry.standing in (Standing.UNTESTED, Standing.RULED_OUT) and recording.failing_step is not None else entry.standing
+            standing = (
+                Standing.POSSIBLE
+                if entry.standing in (Standing.UNTESTED, Standing.RULED_OUT) and recording.failing_step is not None
+                else entry.standing
+            )
             changed.append(replace(entry, standing=standing, evidence=(*entry.evidence, fact)))
         else:
             changed.append(entry)
@@ -274,7 +297,8 @@ def _symptoms_of_files(findings: Sequence[Finding]) -> tuple[Symptom, ...]:
 
 def _records(recording: Recording) -> tuple[StepRecord, ...]:
     return tuple(
-        StepRecord(step=s.step, loss=s.loss, grad_norm=s.grad_norm, scale=s.scale, lr=s.lr, skipped=s.skipped, source="replay") for s in recording.steps
+        StepRecord(step=s.step, loss=s.loss, grad_norm=s.grad_norm, scale=s.scale, lr=s.lr, skipped=s.skipped, source="replay")
+        for s in recording.steps
     )
 
 
@@ -298,7 +322,14 @@ def _measurements(diagnosis: Diagnosis) -> dict[str, Any]:
             {"module": m.module, "phase": m.phase, "dtype": m.dtype, "amax": m.amax, "nonfinite": m.nonfinite} for m in trace.modules
         ]
         found["gradients"] = [
-            {"name": t.name, "dtype": t.dtype, "grad_norm": t.grad_norm, "grad_amax": t.grad_amax, "grad_zero_share": t.grad_zero_share, "changed_share": t.changed_share}
+            {
+                "name": t.name,
+                "dtype": t.dtype,
+                "grad_norm": t.grad_norm,
+                "grad_amax": t.grad_amax,
+                "grad_zero_share": t.grad_zero_share,
+                "changed_share": t.changed_share,
+            }
             for t in trace.tensors
         ]
     if recording.rows:
@@ -308,7 +339,7 @@ def _measurements(diagnosis: Diagnosis) -> dict[str, Any]:
     return found
 
 
-def _notes_of_replay(diagnosis: Diagnosis, options: Options) -> list[str]:
+def _notes_of_replay(diagnosis: Diagnosis) -> list[str]:
     """Plain sentences for the reader."""
     recording = diagnosis.recording
     notes = []
@@ -320,7 +351,8 @@ def _notes_of_replay(diagnosis: Diagnosis, options: Options) -> list[str]:
     first = recording.trace.timeline if recording.trace else ()
     harmless = [e for e in first if "harmless" in e.note]
     if harmless and recording.failing_step is None:
-        notes.append(f"a value that is not finite is made in {harmless[0].site.module or 'the loss code'} ({harmless[0].site.op}) and reaches nothing that is trained")
+        at = harmless[0].site
+        notes.append(f"a value that is not finite is made in {at.module or 'the loss code'} ({at.op}) and reaches nothing that is trained")
     return notes
 
 
@@ -358,5 +390,3 @@ def _environment(diagnosis: Diagnosis | None) -> dict[str, Any]:
         found["baseline_repeated"] = diagnosis.recording.deterministic is not None
         found["bitwise_reproducible"] = diagnosis.recording.deterministic
     return found
-
-

@@ -12,7 +12,7 @@ from mpdoctor.replay import observations as seen
 
 def symptoms(recording: Recording) -> tuple[Symptom, ...]:
     """All symptoms of a recording, the failing step's first."""
-    return tuple((*_of_the_failing_step(recording), *_of_the_run(recording)))
+    return (*_of_the_failing_step(recording), *_of_the_run(recording))
 
 
 def _of_the_failing_step(recording: Recording) -> Iterator[Symptom]:
@@ -27,7 +27,11 @@ def _of_the_failing_step(recording: Recording) -> Iterator[Symptom]:
         yield Symptom(id=SymptomId.LOSS_NONFINITE, step=at, detail=f"the loss is {step.loss}")
     if step.nonfinite_grads:
         kept = " (the scaler skipped the step)" if step.skipped else ""
-        yield Symptom(id=SymptomId.GRAD_NONFINITE, step=at, detail=f"{len(step.nonfinite_grads)} gradients are not finite{kept}, first {step.nonfinite_grads[0]}")
+        yield Symptom(
+            id=SymptomId.GRAD_NONFINITE,
+            step=at,
+            detail=f"{len(step.nonfinite_grads)} gradients are not finite{kept}, first {step.nonfinite_grads[0]}",
+        )
     for later in recording.steps:
         if later.nonfinite_weights:
             detail = f"{len(later.nonfinite_weights)} parameters are not finite after the step, first {later.nonfinite_weights[0]}"
@@ -48,14 +52,20 @@ def _of_the_run(recording: Recording) -> Iterator[Symptom]:
         yield Symptom(id=SymptomId.SCALER_STUCK, step=dead.step, detail=f"the loss scale fell to {dead.scale:g}")
     zero = seen.gradients_all_zero(recording)
     if zero and len(zero) * 2 >= len(recording.steps):
-        yield Symptom(id=SymptomId.GRAD_NORM_COLLAPSE, step=zero[0].step, detail=f"all gradients are exactly 0 in {len(zero)} of {len(recording.steps)} steps")
+        yield Symptom(
+            id=SymptomId.GRAD_NORM_COLLAPSE, step=zero[0].step, detail=f"all gradients are exactly 0 in {len(zero)} of {len(recording.steps)} steps"
+        )
     elif seen.underflows(recording):
         gain = recording.scaling_gain or math.inf
         yield Symptom(id=SymptomId.GRAD_NORM_COLLAPSE, detail=f"the gradient norm is {1 / gain:.0%} of what it is in fp32")
     clipped = seen.clipped_scaled(recording)
     if clipped is not None:
         step, norm, scale = clipped
-        yield Symptom(id=SymptomId.GRAD_NORM_COLLAPSE, step=step.step, detail=f"gradients of norm {norm / scale:.4g} reach the optimizer clipped to {step.grad_norm:.3g}")
+        yield Symptom(
+            id=SymptomId.GRAD_NORM_COLLAPSE,
+            step=step.step,
+            detail=f"gradients of norm {norm / scale:.4g} reach the optimizer clipped to {step.grad_norm:.3g}",
+        )
     if seen.updates_lost(recording):
         yield Symptom(id=SymptomId.WEIGHTS_NOT_MOVING, detail=f"the weights take {max(0.0, recording.update_kept or 0.0):.0%} of their updates")
     if seen.lr_always_zero(recording):
@@ -66,7 +76,9 @@ def _of_the_run(recording: Recording) -> Iterator[Symptom]:
         yield Symptom(id=SymptomId.LOSS_NOT_MOVING, detail=f"{name} collects {additions} additions in {dtype} and is {error:.0%} off")
     flushed = seen.moments_flushed(recording)
     if flushed is not None:
-        yield Symptom(id=SymptomId.LOSS_DIVERGING, detail=f"the loss jumps from {flushed[1]:.4g} to {flushed[2]:.4g} after loading the optimizer state")
+        yield Symptom(
+            id=SymptomId.LOSS_DIVERGING, detail=f"the loss jumps from {flushed[1]:.4g} to {flushed[2]:.4g} after loading the optimizer state"
+        )
     grown = seen.diverging(recording)
     if grown is not None and flushed is None:
         yield Symptom(id=SymptomId.LOSS_DIVERGING, detail=str(grown))

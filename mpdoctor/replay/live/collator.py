@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 from collections.abc import Mapping
 from pathlib import Path
@@ -34,10 +35,13 @@ class Collator:
         self.config = model.config
         self.kind = type(model).__name__
         self.limit = min(_MAX_LENGTH, int(getattr(self.config, "max_position_embeddings", 0) or _MAX_LENGTH))
+        self.arguments = frozenset(inspect.signature(model.forward).parameters)
         self._tokenizer: Any = None
 
     def __call__(self, rows: list[dict[str, Any]], data: Data, numbers: list[int]) -> dict[str, torch.Tensor]:
         """A batch of these rows. `numbers` are their places in the data, for messages."""
+        if self._takes(rows[0]):
+            return self._numbers(rows, data, numbers)
         encoded = [self._encode(row, data, n) for row, n in zip(rows, numbers, strict=True)]
         length = max((len(ids) for ids in encoded), default=1) or 1
         pad = self._pad_id()
@@ -77,6 +81,25 @@ class Collator:
 
     # -- parts
 
+    def _takes(self, row: dict[str, Any]) -> bool:
+        """Whether a row holds the model's own inputs as numbers (`past_values`, `pixel_values`, ...), not text or token lists of varying length."""
+        if "input_ids" in row or any(isinstance(row.get(name), str) for name in _TEXTS):
+            return False
+        return any(name in self.arguments and isinstance(value, list) for name, value in row.items())
+
+    def _numbers(self, rows: list[dict[str, Any]], data: Data, numbers: list[int]) -> dict[str, torch.Tensor]:
+        batch = {}
+        for name in rows[0]:
+            if name not in self.arguments:
+                continue
+            values = [_with_nan(row.get(name)) for row in rows]
+            try:
+                tensor = torch.tensor(values)
+            except (ValueError, TypeError) as error:
+                raise UnreadableInput(f"{data.place(numbers[0])}: the field {name} is no array of equal size in every row: {error}", None) from None
+            batch[name] = tensor.float() if tensor.is_floating_point() else tensor
+        return batch
+
     def _encode(self, row: dict[str, Any], data: Data, number: int) -> list[int]:
         ids = row.get("input_ids")
         if isinstance(ids, list) and all(isinstance(i, int) for i in ids):
@@ -84,7 +107,9 @@ class Collator:
         text = next((row[name] for name in _TEXTS if isinstance(row.get(name), str)), None)
         if text is None:
             known = ", ".join(_TEXTS[:4])
-            raise UnreadableInput(f"{data.place(number)}: neither input_ids nor a text ({known}) in this row", f"Its fields are {', '.join(row) or 'none'}.")
+            raise UnreadableInput(
+                f"{data.place(number)}: neither input_ids nor a text ({known}) in this row", f"Its fields are {', '.join(row) or 'none'}."
+            )
         pair = next((row[name] for name in ("sentence2", "text_pair", "context") if isinstance(row.get(name), str)), None)
         return list(self._text_tokenizer()(text, pair, truncation=True, max_length=self.limit)["input_ids"])
 
@@ -96,7 +121,9 @@ class Collator:
                 self._tokenizer = AutoTokenizer.from_pretrained(str(self.folder), local_files_only=True)
             except Exception as error:
                 reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-                raise UnreadableInput(f"{self.folder}: no tokenizer can be loaded: {reason}", "Give tokenised data (input_ids), or add the tokenizer's files.") from None
+                raise UnreadableInput(
+                    f"{self.folder}: no tokenizer can be loaded: {reason}", "Give tokenised data (input_ids), or add the tokenizer's files."
+                ) from None
         return self._tokenizer
 
     def _pad_id(self) -> int:
@@ -133,7 +160,9 @@ class Collator:
         try:
             return int(label)
         except (TypeError, ValueError):
-            raise UnreadableInput(f"{data.place(number)}: the label {label!r} is neither a number nor one of {', '.join(named) or 'the model labels'}", None) from None
+            raise UnreadableInput(
+                f"{data.place(number)}: the label {label!r} is neither a number nor one of {', '.join(named) or 'the model labels'}", None
+            ) from None
 
     def _masked(self, batch: dict[str, torch.Tensor], labels: torch.Tensor) -> torch.Tensor:
         """Masked language modelling: 15 % of the tokens are to be guessed (the collator's default)."""
@@ -144,3 +173,10 @@ class Collator:
         if mask is not None:
             batch["input_ids"][chosen] = mask
         return torch.where(chosen, labels, torch.full_like(labels, IGNORED))
+
+
+def _with_nan(value: Any) -> Any:
+    """A nested list with NaN where a number is missing (JSON's null)."""
+    if isinstance(value, list):
+        return [_with_nan(v) for v in value]
+    return math.nan if value is None else value

@@ -93,7 +93,9 @@ def _json(path: Path) -> Data:
     try:
         value = json.loads(path.read_text(encoding="utf-8-sig"))
     except json.JSONDecodeError as error:
-        raise UnreadableInput(f"{path}:{error.lineno}: not JSON: {error.msg}", "Give a list of objects, or an object with a list under `data`.") from None
+        raise UnreadableInput(
+            f"{path}:{error.lineno}: not JSON: {error.msg}", "Give a list of objects, or an object with a list under `data`."
+        ) from None
     except RecursionError:
         raise UnreadableInput(f"{path}: nested too deeply", None) from None
     if isinstance(value, dict):

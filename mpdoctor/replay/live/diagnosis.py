@@ -39,6 +39,8 @@ class Diagnosis:
     """Where the model ran: `cpu`, `cuda:0`, ..."""
     emulated: tuple[str, ...]
     """What the replay did differently from the machine that the code was written for, in words."""
+    notes: tuple[str, ...]
+    """What could not be restored as it was."""
     failing_lines: tuple[str, ...]
     """Where the failing rows come from (`data.jsonl:17`)."""
 
@@ -63,7 +65,8 @@ def diagnose(
         experiments: `auto` (those that separate the open causes), `all` or `none`.
         budget: seconds for everything; None for no limit.
         progress: told of every step and experiment.
-        findings, exclusions: what the checkpoint and its log showed already.
+        findings: what the checkpoint and its log showed already.
+        exclusions: causes that they rule out.
         select: whether a detector is on, by code and slug.
         interrupted: called when Ctrl-C ends the experiments early; what is known by then is reported.
     """
@@ -84,7 +87,9 @@ def diagnose(
     lab = Lab(investigation, all_findings, frozenset(x.cause for x in all_exclusions), deadline)
 
     def standings() -> tuple[Verdict, ...]:
-        return verdicts(all_findings, exclusions=all_exclusions, experiments=lab.results, baseline_fails=_fails_again(recording))
+        return verdicts(
+            all_findings, exclusions=all_exclusions, experiments=lab.results, untested=_untested(recording), baseline_fails=_fails_again(recording)
+        )
 
     crashes: list[Crash] = list(judged.crashes)
     if seen and experiments != "none":
@@ -121,8 +126,21 @@ def diagnose(
         batches=len(session.batches),
         device=str(next((p.device for p in session.model.parameters()), "cpu")),
         emulated=investigation.emulated,
+        notes=tuple(dict.fromkeys(source.notes)),
         failing_lines=tuple(line for line in lines if line),
     )
+
+
+def _untested(recording: Recording) -> dict[str, str]:
+    """Why a fixed entry of the checklist was not put to the test."""
+    if recording.failing_step is not None:
+        return {}
+    return {
+        "learning-rate": "no step fails and the loss does not grow",
+        "loss-scaling": "no step fails and no gradient is lost",
+        "fp16-range": "no step fails",
+        "dirty-data": "no step fails, so there is no batch to leave out",
+    }
 
 
 def _fails_again(recording: Recording) -> bool:

@@ -21,7 +21,12 @@ from mpdoctor.replay.live.investigation import Investigation
 from mpdoctor.replay.live.training_loop import BudgetSpent, Run, failed, run
 
 Judgement = tuple[ExperimentOutcome, str]
-GONE, SAME, OTHER, NOT_RUN = ExperimentOutcome.FAILURE_GONE, ExperimentOutcome.SAME_FAILURE, ExperimentOutcome.OTHER_FAILURE, ExperimentOutcome.NOT_RUN
+GONE, SAME, OTHER, NOT_RUN = (
+    ExperimentOutcome.FAILURE_GONE,
+    ExperimentOutcome.SAME_FAILURE,
+    ExperimentOutcome.OTHER_FAILURE,
+    ExperimentOutcome.NOT_RUN,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,7 +72,13 @@ class Lab:
 
     def run(self, changes: Changes, *, until: int | None = None, after_failure: int = 0) -> Run:
         """A fresh run with `changes`, up to step `until` (default: the failing step, or the last one that was seen)."""
-        return run(self.investigation.source, changes=changes, until=self.last if until is None else until, after_failure=after_failure, deadline=self.deadline)
+        return run(
+            self.investigation.source,
+            changes=changes,
+            until=self.last if until is None else until,
+            after_failure=after_failure,
+            deadline=self.deadline,
+        )
 
     @property
     def last(self) -> int:
@@ -84,7 +95,11 @@ class Lab:
         at = self.recording.failing_step
         for step in result.steps:
             if failed(step):
-                what = "the loss is " + str(step.loss) if step.loss is not None and not math.isfinite(step.loss) else "gradients or weights are not finite"
+                what = (
+                    "the loss is " + str(step.loss)
+                    if step.loss is not None and not math.isfinite(step.loss)
+                    else "gradients or weights are not finite"
+                )
                 return step.step, f"{what} at step {step.step}"
             if step.step == at and step.skipped:
                 return step.step, f"step {step.step} is skipped: its gradients are not finite"
@@ -160,5 +175,3 @@ def perform(experiment: Experiment, lab: Lab) -> tuple[ExperimentResult, Crash |
         seconds=round(time.monotonic() - started, 3) if obstacle is None else None,
     )
     return result, crash
-
-

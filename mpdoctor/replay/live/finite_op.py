@@ -19,7 +19,7 @@ class FiniteOp(TorchDispatchMode):
     """
 
     def __init__(self, number: int) -> None:
-        super().__init__()
+        super().__init__()  # type: ignore[no-untyped-call]
         self.number = number
         self.count = 0
 

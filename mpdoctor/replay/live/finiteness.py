@@ -41,7 +41,7 @@ def readable(tensor: torch.Tensor) -> torch.Tensor | None:
         if tensor.layout is torch.sparse_coo:
             tensor = tensor._values()
         elif tensor.layout in (torch.sparse_csr, torch.sparse_csc):
-            tensor = tensor.values()  # type: ignore[no-untyped-call]
+            tensor = tensor.values()
         else:
             return None
     if tensor.dtype in _COMPLEX:

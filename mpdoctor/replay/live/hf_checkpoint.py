@@ -164,8 +164,9 @@ class HfCheckpointSource:
         if dtype in (torch.float16, torch.bfloat16):
             model = model.to(dtype)
         model.load_state_dict(weights, strict=False)
-        if hasattr(model, "tie_weights"):
-            model.tie_weights()
+        tie = getattr(model, "tie_weights", None)
+        if callable(tie):
+            tie()
         if missing:
             self.notes.append(f"{len(missing)} tensors of the model are not in the checkpoint and start anew (first: {missing[0]})")
         return model
@@ -188,7 +189,7 @@ class HfCheckpointSource:
             try:
                 import numpy
 
-                allowed = [numpy._core.multiarray._reconstruct, numpy.ndarray, numpy.dtype, type(numpy.dtype(numpy.uint32))]
+                allowed: list[Any] = [numpy.empty(0).__reduce__()[0], numpy.ndarray, numpy.dtype, type(numpy.dtype(numpy.uint32))]
                 with torch.serialization.safe_globals(allowed):
                     state = torch.load(path, map_location="cpu", weights_only=True)
             except Exception:  # an older layout, or one that needs more than NumPy's arrays

@@ -43,7 +43,8 @@ def build_optimizer(model: torch.nn.Module, settings: dict[str, Any], state: Any
             optimizer.load_state_dict(copy.deepcopy(state))
         except (ValueError, KeyError) as error:
             raise UnreadableInput(
-                f"{folder / 'optimizer.pt'}: does not fit the model: {error}", "The optimizer was built over other parameters; give a recipe (--recipe)."
+                f"{folder / 'optimizer.pt'}: does not fit the model: {error}",
+                "The optimizer was built over other parameters; give a recipe (--recipe).",
             ) from None
         for group in optimizer.param_groups:
             group["foreach"], group["fused"] = group.get("foreach"), None  # a state saved on CUDA may ask for kernels that are not here
@@ -85,7 +86,11 @@ def build_scheduler(optimizer: torch.optim.Optimizer, settings: dict[str, Any], 
     specific = settings.get("lr_scheduler_kwargs")
     try:
         scheduler = get_scheduler(
-            name, optimizer, num_warmup_steps=warmup, num_training_steps=total, scheduler_specific_kwargs=specific if isinstance(specific, dict) else None
+            name,
+            optimizer,
+            num_warmup_steps=warmup,
+            num_training_steps=total,
+            scheduler_specific_kwargs=specific if isinstance(specific, dict) else None,
         )
     except (ValueError, TypeError):
         return None

@@ -6,7 +6,8 @@ import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any
+from functools import partial
+from typing import Any, TypeVar
 
 import torch
 
@@ -19,6 +20,8 @@ from mpdoctor.replay.live.measurements import TraceCollector, gradients_at, has_
 from mpdoctor.replay.live.origin import Origin
 from mpdoctor.replay.live.session import SessionSource
 from mpdoctor.replay.live.training_loop import BudgetSpent, Run, Tracing, failed, run
+
+T = TypeVar("T")
 
 _PROBED_SKIPS = 4
 """Groups of skipped steps that are tried again at loss scale 1."""
@@ -98,9 +101,11 @@ class Investigation:
     def _fresh_moments(self) -> float | None:
         if not self.baseline.session.optimizer.state:
             return None
-        return self._guarded("the optimizer state as loaded", lambda: loaded_moments_flushed(run(self.source, until=-1, deadline=self.deadline).session))
+        return self._guarded(
+            "the optimizer state as loaded", lambda: loaded_moments_flushed(run(self.source, until=-1, deadline=self.deadline).session)
+        )
 
-    def _guarded(self, what: str, measure: Callable[[], Any]) -> Any:
+    def _guarded(self, what: str, measure: Callable[[], T]) -> T | None:
         """A measurement that may run out of time; then it is listed as skipped."""
         try:
             return measure()
@@ -117,9 +122,9 @@ class Investigation:
         if not groups:
             return None, None
         self._note("trying skipped steps again at loss scale 1")
-        for group in (groups if len(groups) <= _PROBED_SKIPS else [*groups[: _PROBED_SKIPS - 1], groups[-1]]):
+        for group in groups if len(groups) <= _PROBED_SKIPS else [*groups[: _PROBED_SKIPS - 1], groups[-1]]:
             at = group[0].step
-            finite = self._guarded(f"step {at} at loss scale 1", lambda at=at: self._finite_at_one(at))
+            finite = self._guarded(f"step {at} at loss scale 1", partial(self._finite_at_one, at))
             if finite is False:
                 return at, False
             never_recovers = group[-1] is recording.steps[-1] and len(group) >= 2
@@ -149,7 +154,9 @@ class Investigation:
         seen = recording.failing
         by_optimizer = seen is not None and bool(seen.nonfinite_weights) and not seen.nonfinite_grads
         collector = TraceCollector()
-        tracing = Tracing(frozenset(wanted), collector.done, optimizer_ops=by_optimizer, before=collector.before, after_backward=collector.after_backward)
+        tracing = Tracing(
+            frozenset(wanted), collector.done, optimizer_ops=by_optimizer, before=collector.before, after_backward=collector.after_backward
+        )
         try:
             again = run(self.source, until=last, tracing=tracing, deadline=self._share(0.5), after_failure=0)
         except BudgetSpent:

@@ -185,7 +185,7 @@ class OpTracer(TorchDispatchMode):
     """
 
     def __init__(self, model: torch.nn.Module, batch: Any, *, optimizer_ops: bool = False, usage: bool = True) -> None:
-        super().__init__()
+        super().__init__()  # type: ignore[no-untyped-call]
         self.stack = ModuleStack(model)
         self.optimizer_ops = optimizer_ops
         self.usage = usage
@@ -244,11 +244,11 @@ class OpTracer(TorchDispatchMode):
 
     def __enter__(self) -> OpTracer:
         self.stack.attach()
-        super().__enter__()
+        super().__enter__()  # type: ignore[no-untyped-call]
         return self
 
     def __exit__(self, *exc: Any) -> None:
-        super().__exit__(*exc)
+        super().__exit__(*exc)  # type: ignore[no-untyped-call]
         self.stack.detach()
 
     def __torch_dispatch__(self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None) -> Any:
@@ -374,9 +374,7 @@ class OpTracer(TorchDispatchMode):
             else:
                 self._provenance[storage_key(tensor)] = source
 
-    def _event(
-        self, label: str, node: Any, bits: int, tensor: torch.Tensor | None, sources: list[Event | External], *, created: bool
-    ) -> Event:
+    def _event(self, label: str, node: Any, bits: int, tensor: torch.Tensor | None, sources: list[Event | External], *, created: bool) -> Event:
         phase = self._phase_name(node)
         known = self._known.get(storage_key(tensor)) if tensor is not None else None
         event = Event(

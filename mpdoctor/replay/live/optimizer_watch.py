@@ -69,7 +69,7 @@ class OptimizerWatch:
             if kept and id(optimizer) not in self._dirty:
                 # One gradient that is not zero is enough; a loop that clears by hand zeroes them all.
                 still = [g for _, p in self.parameters_of(optimizer) if (g := p.grad) is not None and kept.get(id(p)) is g]
-                if any(bool((readable(g) if readable(g) is not None else g).count_nonzero()) for g in still[:4]):
+                if any(bool(torch.count_nonzero(g.coalesce().values() if g.is_sparse else g)) for g in still[:4]):
                     self._dirty.add(id(optimizer))
             if self._bad_before and not self.stale:
                 self.stale = [n for n, p in self.parameters_of(optimizer) if p.grad is not None and status(p.grad) != FINITE]

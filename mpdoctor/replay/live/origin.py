@@ -160,7 +160,9 @@ def timeline(tracer: OpTracer, origin: Origin | None, step: int) -> tuple[Timeli
     for end in tracer.ends[:1]:
         site = TensorSite(step=step, phase=_end_phase(end.kind), module=end.name if end.kind != "loss" else "", op=end.kind)
         more = len([e for e in tracer.ends if e.kind == end.kind]) - 1
-        entries.append(TimelineEntry(site=site, note=f"{end.kind} is {kind_name(end.status)}" + (f"; so are {more} others" if more else ""), marker="end"))
+        entries.append(
+            TimelineEntry(site=site, note=f"{end.kind} is {kind_name(end.status)}" + (f"; so are {more} others" if more else ""), marker="end")
+        )
     order = list(Phase)
     return tuple(sorted(entries, key=lambda e: order.index(e.site.phase)))
 

@@ -43,6 +43,7 @@ class RecipeSource:
     def __init__(self, path: Path, *, steps: int | None = None, state: tuple[dict[str, Any], dict[str, Any] | None] | None = None) -> None:
         self.path = path
         self.name = path.name
+        self.notes: list[str] = []
         self.steps = steps
         self.state = state
         self.text = _read(path)
@@ -194,7 +195,9 @@ def load_state(model: torch.nn.Module, optimizer: Any, state: tuple[dict[str, An
             parts.append(f"{len(missing)} missing (first: {missing[0]})")
         if unexpected:
             parts.append(f"{len(unexpected)} unexpected (first: {unexpected[0]})")
-        raise UnreadableInput(f"{path}: the checkpoint does not fit the model that build() returns: " + "; ".join(parts), "Build the model that wrote it.")
+        raise UnreadableInput(
+            f"{path}: the checkpoint does not fit the model that build() returns: " + "; ".join(parts), "Build the model that wrote it."
+        )
     model.load_state_dict(weights, strict=False)
     if moments is not None and optimizer is not None:
         try:

@@ -56,6 +56,8 @@ class SessionSource(Protocol):
     """Where sessions come from. `open` gives a fresh one in exactly the same state each time."""
 
     name: str
+    notes: list[str]
+    """What could not be restored as it was, in words for the report."""
 
     def open(self) -> Session:
         """A fresh session: new model, optimizer and batches in the state of the run's start."""

@@ -29,6 +29,9 @@ def judged(lab: Lab, factor: float) -> Judgement:
     result = lab.run(Changes(lr_factor=factor), until=lab.last + _FURTHER)
     if lab.recording.failing_step is not None:
         return lab.judged(result)
+    failure = lab.failure_in(result)
+    if failure is not None:
+        return SAME, failure[1]
     still = diverging(replace(lab.recording, steps=tuple(result.steps)))
     losses = [s.loss for s in result.steps if s.loss is not None]
     if still is None and losses:

@@ -309,7 +309,10 @@ def _in_fp32(module: torch.nn.Module) -> None:
         def widen(v: Any) -> Any:
             return v.float() if isinstance(v, torch.Tensor) and v.is_floating_point() else v
 
-        with torch.autocast("cpu", enabled=False), torch.autocast("cuda", enabled=False) if torch.cuda.is_available() else torch.autocast("cpu", enabled=False):
+        with (
+            torch.autocast("cpu", enabled=False),
+            torch.autocast("cuda", enabled=False) if torch.cuda.is_available() else torch.autocast("cpu", enabled=False),
+        ):
             return inner(*tree_map(widen, args), **tree_map(widen, kwargs))
 
     if any(p.dtype in (torch.float16, torch.bfloat16) for p in module.parameters()):

@@ -25,7 +25,7 @@ def load_states(checkpoint: Checkpoint) -> tuple[dict[str, Any], dict[str, Any] 
 def load_weights(checkpoint: Checkpoint) -> dict[str, torch.Tensor]:
     """All weights and buffers of a checkpoint by name, in their stored dtypes."""
     found: dict[str, torch.Tensor] = {}
-    entries = checkpoint.by_role(Role.WEIGHT, Role.BUFFER)
+    entries = checkpoint.by_role(Role.WEIGHT)
     for file in dict.fromkeys(entry.file for entry in entries):
         mine = [e for e in entries if e.file == file]
         if file.suffix == ".safetensors":

@@ -81,11 +81,17 @@ def explain(event: Event | External, vanished_eps: Sequence[tuple[float, Event]]
     try:
         return _rerun(event, event.call, vanished_eps)
     except Exception as error:  # an op that has no fp64 kernel, or whose arguments cannot be widened
-        return Why(Mechanism.UNKNOWN, f"{event.op} gave {kind_name(event.status)}; it could not be run again in fp64 ({type(error).__name__})", bad=_bad(event.call))
+        return Why(
+            Mechanism.UNKNOWN,
+            f"{event.op} gave {kind_name(event.status)}; it could not be run again in fp64 ({type(error).__name__})",
+            bad=_bad(event.call),
+        )
 
 
 def _arrived(event: External) -> Why:
-    what = {"parameter": "parameter", "buffer": "buffer", "input": "input", "gradient": "gradient left from an earlier step"}.get(event.kind, "tensor")
+    what = {"parameter": "parameter", "buffer": "buffer", "input": "input", "gradient": "gradient left from an earlier step"}.get(
+        event.kind, "tensor"
+    )
     tensor = event.tensor
     text = f"{what} {event.name}".strip() + f" holds {kind_name(event.status)}"
     bad = None
@@ -133,13 +139,17 @@ def _rerun(event: Event, call: Call, vanished_eps: Sequence[tuple[float, Event]]
     if math.isfinite(value):
         if abs(value) > limit:
             times = abs(value) / limit
-            text = f"{_short(event.op)}{where}: the exact value {value:.6g} exceeds {dtype_name(output.dtype)}'s {limit:.6g}" + (f" ({times:.2g} x)" if times >= 1.05 else "")
+            text = f"{_short(event.op)}{where}: the exact value {value:.6g} exceeds {dtype_name(output.dtype)}'s {limit:.6g}" + (
+                f" ({times:.2g} x)" if times >= 1.05 else ""
+            )
             return Why(Mechanism.OVERFLOW, text, exact=value, bad=bad)
-        text = f"{_short(event.op)}{where}: the exact value {value:.6g} fits {dtype_name(output.dtype)}, an intermediate result inside the op does not"
+        text = (
+            f"{_short(event.op)}{where}: the exact value {value:.6g} fits {dtype_name(output.dtype)}, an intermediate result inside the op does not"
+        )
         eps = _vanished(event, vanished_eps)
         return Why(Mechanism.INTERMEDIATE_OVERFLOW, text + _eps_note(eps), exact=value, eps=eps, bad=bad)
     mechanism, reason = _undefined(event, call, index, operands, output)
-    eps = _vanished(event, vanished_eps) if "0" in operands.values() or any(v == 0 for v in operands.values() if isinstance(v, float)) else None
+    eps = _vanished(event, vanished_eps) if 0.0 in operands.values() else None
     return Why(mechanism, f"{_short(event.op)}{where}: {reason}{_eps_note(eps)}", eps=eps, bad=bad)
 
 
@@ -194,9 +204,7 @@ def _row(call: Call, index: tuple[int, ...]) -> torch.Tensor | None:
     return source.detach()[tuple(position)]
 
 
-def _undefined(
-    event: Event, call: Call, index: tuple[int, ...], operands: dict[str, float], output: torch.Tensor
-) -> tuple[Mechanism, str]:
+def _undefined(event: Event, call: Call, index: tuple[int, ...], operands: dict[str, float], output: torch.Tensor) -> tuple[Mechanism, str]:
     """Which mathematical fact makes the op undefined here, in words."""
     name = _short(event.op).lstrip("_").rstrip("_")
     x = operands.get("self", math.nan)

@@ -1,7 +1,8 @@
 """Facts that rule a cause out.
 
 What it looks for
-A failure in the first step (no step was taken before it), a run that does not compute in fp16, a value that was bad before any gradient existed, other batches that fail too.
+A failure in the first step (no step was taken before it), a run that does not compute in fp16, a value that was bad before any gradient
+existed, other batches that fail too.
 
 Why training breaks
 It does not; these facts narrow the search.

@@ -32,7 +32,8 @@ def check(recording: Recording) -> Iterator[Hit]:
     step, norm, scale = found
     call = next(c for c in step.clip_calls if c.scale == scale)
     yield Hit(
-        message=f"clipping to {call.limit:g} before scaler.unscale_: the true norm is {norm / scale:.4g}, the optimizer gets {call.limit / scale:.3g}",
+        message=f"clipping to {call.limit:g} before scaler.unscale_: the true norm is {norm / scale:.4g}, "
+        f"the optimizer gets {call.limit / scale:.3g}",
         at=TensorSite(step=step.step, phase=Phase.UNSCALE, op="clip_grad_norm_", source=call.source),
         remedy=Remedy(text="Call scaler.unscale_(optimizer) before clipping."),
     )

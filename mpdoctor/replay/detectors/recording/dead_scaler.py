@@ -4,7 +4,8 @@ What it looks for
 A loss scale below 2^-10, or exactly 0.
 
 Why training breaks
-torch's GradScaler has no lower bound. At a tiny scale every fp16 gradient is 0; at 0 the first clean step divides 0 by 0 while unscaling and writes NaN into all weights.
+torch's GradScaler has no lower bound. At a tiny scale every fp16 gradient is 0; at 0 the first clean step divides 0 by 0 while unscaling
+and writes NaN into all weights.
 
 When it is fine
 Never.
@@ -35,7 +36,9 @@ def check(recording: Recording) -> Iterator[Hit]:
     text = f"the loss scale fell to {at.scale:g} by step {at.step}"
     if ruined is not None:
         text += f"; unscaling by 1/0 made NaN of {ruined.nonfinite_weights[0]} and {len(ruined.nonfinite_weights) - 1} other parameters"
-    yield Hit(message=text, at=TensorSite(step=at.step, phase=Phase.UNSCALE, module=ruined.nonfinite_weights[0] if ruined else "", op="GradScaler.unscale_"))
+    yield Hit(
+        message=text, at=TensorSite(step=at.step, phase=Phase.UNSCALE, module=ruined.nonfinite_weights[0] if ruined else "", op="GradScaler.unscale_")
+    )
 
 
 RULE = Rule(code="RUN303", severity=Severity.ERROR, cause="loss-scaling", check=check)

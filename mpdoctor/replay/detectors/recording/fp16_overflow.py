@@ -37,7 +37,10 @@ def check(recording: Recording) -> Iterator[Hit]:
     if mask:
         # finfo(float16).min plus any score below -16 is -inf: the mask is at fault as much as the range.
         yield Hit(
-            message=f"a mask of about finfo(float16).min was added to a score{where}: {origin.why}", at=origin.site, cause="model-numerics", confidence=Confidence.MEDIUM
+            message=f"a mask of about finfo(float16).min was added to a score{where}: {origin.why}",
+            at=origin.site,
+            cause="model-numerics",
+            confidence=Confidence.MEDIUM,
         )
     yield Hit(
         message=f"fp16 overflow{where}: {origin.why}",

@@ -4,7 +4,8 @@ What it looks for
 A step whose gradients overflow at the loss scale in use, are finite at scale 1, and a scale that never comes down.
 
 Why training breaks
-Gradients times the scale pass 65504. A dynamic scale halves itself until they fit; a fixed one overflows again in every step: either no step is ever taken, or infinities reach the weights.
+Gradients times the scale pass 65504. A dynamic scale halves itself until they fit; a fixed one overflows again in every step: either no
+step is ever taken, or infinities reach the weights.
 
 When it is fine
 The dynamic scaler's search: a few skipped steps at the start, and now and then one later.
@@ -34,7 +35,9 @@ def check(recording: Recording) -> Iterator[Hit]:
     high = f"; scales from {window.low:g} to {window.high:g} would work" if window is not None and not window.empty else ""
     if recording.finite_at_scale_one:
         fixed = "the scale is fixed (no backoff)" if recording.scaler_backs_off is False else "the scale did not come down"
-        yield Hit(message=f"gradients overflow at loss scale {step.scale:g} and are finite at scale 1; {fixed}{high}", at=origin.site if origin else None)
+        yield Hit(
+            message=f"gradients overflow at loss scale {step.scale:g} and are finite at scale 1; {fixed}{high}", at=origin.site if origin else None
+        )
     elif backward and origin is not None and origin.mechanism == "overflow" and origin.dtype == "float16" and recording.finite_at_scale_one is None:
         yield Hit(
             message=f"a scaled gradient overflows fp16 at loss scale {step.scale:g}: {origin.why}{high}", at=origin.site, confidence=Confidence.MEDIUM

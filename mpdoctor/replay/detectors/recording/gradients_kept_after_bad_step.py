@@ -4,7 +4,8 @@ What it looks for
 Steps with a finite loss that start with the NaN gradient of an earlier step.
 
 Why training breaks
-zero_grad is skipped together with the optimizer step: the NaN stays in .grad, everything that is added to it is NaN, and no step is ever taken again.
+zero_grad is skipped together with the optimizer step: the NaN stays in .grad, everything that is added to it is NaN, and no step is ever
+taken again.
 
 When it is fine
 Never.

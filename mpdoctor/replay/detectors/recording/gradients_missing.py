@@ -4,7 +4,8 @@ What it looks for
 Parameters of the optimizer that the forward pass reads and whose gradient is None in every step.
 
 Why training breaks
-Something cuts the graph: detach, no_grad, .data, or reentrant checkpointing over inputs that need no gradient. These parameters never learn.
+Something cuts the graph: detach, no_grad, .data, or reentrant checkpointing over inputs that need no gradient. These parameters never
+learn.
 
 When it is fine
 A parameter that is not used in a step, such as an expert without tokens.

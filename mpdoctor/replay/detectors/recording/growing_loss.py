@@ -1,7 +1,8 @@
 """Loss, gradients or weights grow from step to step.
 
 What it looks for
-The loss or the gradient norm at the failure is eight times its smallest value before and rose nearly all the way, or the norm of all weights tripled; or a run that stays finite ends with a loss ten times that of its start.
+The loss or the gradient norm at the failure is eight times its smallest value before and rose nearly all the way, or the norm of all
+weights tripled; or a run that stays finite ends with a loss ten times that of its start.
 
 Why training breaks
 Steps that are too large overshoot, land where the gradient is larger, and overshoot further, until a format's range ends.

@@ -1,10 +1,12 @@
 """16-bit weights do not take their updates.
 
 What it looks for
-Weights stored in 16 bits without fp32 masters, whose movement over the first steps is less than a quarter of what fp32 masters would have taken.
+Weights stored in 16 bits without fp32 masters, whose movement over the first steps is less than a quarter of what fp32 masters would have
+taken.
 
 Why training breaks
-bf16 has 8 significant bits: an update below 1/512 of a weight rounds away, step after step. The gradients look healthy and nothing is learned.
+bf16 has 8 significant bits: an update below 1/512 of a weight rounds away, step after step. The gradients look healthy and nothing is
+learned.
 
 When it is fine
 The optimizer keeps fp32 masters, rounds stochastically or compensates (Kahan); or the updates are large enough.
@@ -31,7 +33,8 @@ def check(recording: Recording) -> Iterator[Hit]:
     share = f" ({sum(changed) / len(changed):.0%} of the elements with a gradient change in a step)" if changed else ""
     rate = next((s.lr for s in recording.steps if s.lr), None)
     yield Hit(
-        message=f"weights in {recording.weights_dtype} take {max(0.0, recording.update_kept):.0%} of their updates{share}: the rest is below half their spacing"
+        message=f"weights in {recording.weights_dtype} take {max(0.0, recording.update_kept):.0%} of their updates{share}: "
+        "the rest is below half their spacing"
         + (f" at a learning rate of {rate:g}" if rate else "")
     )
 

@@ -29,7 +29,10 @@ def check(recording: Recording) -> Iterator[Hit]:
     if found is None:
         return
     share, before, after = found
-    text = f"{share:.0%} of the loaded second moments are 0 in {recording.weights_dtype} although the first moments are not; the loss goes from {before:.4g} to {after:.4g}"
+    text = (
+        f"{share:.0%} of the loaded second moments are 0 in {recording.weights_dtype} although the first moments are not; "
+        f"the loss goes from {before:.4g} to {after:.4g}"
+    )
     yield Hit(message=text)
     yield Hit(message="the optimizer state was cast to the weights' dtype when it was loaded", cause="checkpoint", confidence=Confidence.LOW)
 

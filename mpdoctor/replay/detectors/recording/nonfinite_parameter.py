@@ -4,7 +4,8 @@ What it looks for
 NaN or infinity in a parameter, or NaN in a buffer, before any step was taken.
 
 Why training breaks
-A parameter that is NaN throughout was never given a value; infinities among good values come from a cast through a narrower dtype; NaN in many parameters comes from a run that had already failed when it was saved.
+A parameter that is NaN throughout was never given a value; infinities among good values come from a cast through a narrower dtype; NaN in
+many parameters comes from a run that had already failed when it was saved.
 
 When it is fine
 A buffer of -inf that is a mask.
@@ -31,7 +32,11 @@ def check(recording: Recording) -> Iterator[Hit]:
     origin = recording.trace.origin if recording.trace else None
     at_fault = origin is not None and origin.site.phase in (Phase.PARAMETER, Phase.BUFFER)
     first = recording.steps[0].step if recording.steps else 0
-    site = origin.site if origin is not None and at_fault else TensorSite(step=first, phase=Phase.PARAMETER, module=bad[0], op="parameter", tensor=bad[0])
+    site = (
+        origin.site
+        if origin is not None and at_fault
+        else TensorSite(step=first, phase=Phase.PARAMETER, module=bad[0], op="parameter", tensor=bad[0])
+    )
     # A tensor that is NaN in every element was never filled; one with a few bad values was filled, and damaged.
     never_filled = at_fault and origin is not None and origin.kind == "nan" and origin.share == 1.0 and len(bad) <= 4
     cause = "initialisation" if never_filled else "checkpoint"

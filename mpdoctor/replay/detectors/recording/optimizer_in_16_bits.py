@@ -4,7 +4,8 @@ What it looks for
 The first bad value was made inside optimizer.step, in fp16 or bf16.
 
 Why training breaks
-Adam's eps of 1e-8 is 0 in fp16 and the square of a small gradient is 0 too: a row without gradient gives 0/0 = NaN, a small gradient m/0 = infinity.
+Adam's eps of 1e-8 is 0 in fp16 and the square of a small gradient is 0 too: a row without gradient gives 0/0 = NaN, a small gradient m/0 =
+infinity.
 
 When it is fine
 eps of 1e-4 with fp16 state, or fp32 state.

@@ -4,7 +4,8 @@ What it looks for
 Buffers (BatchNorm's running statistics) that became non-finite in a step whose weight update was skipped.
 
 Why training breaks
-GradScaler skips the optimizer, not the forward pass: the running mean of one overflowed batch stays NaN. Training looks fine, evaluation is NaN.
+GradScaler skips the optimizer, not the forward pass: the running mean of one overflowed batch stays NaN. Training looks fine, evaluation is
+NaN.
 
 When it is fine
 Never; recompute or restore the statistics.

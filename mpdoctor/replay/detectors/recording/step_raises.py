@@ -4,7 +4,8 @@ What it looks for
 An exception that leaves the training step, and what its message says about the numbers.
 
 Why training breaks
-A constant that fp16 cannot hold, a label outside the classes, fp16 gradients given to a GradScaler, and scaler calls in the wrong order all raise.
+A constant that fp16 cannot hold, a label outside the classes, fp16 gradients given to a GradScaler, and scaler calls in the wrong order all
+raise.
 
 When it is fine
 The exception has nothing to do with precision or data; then no cause is named.

@@ -1,10 +1,12 @@
 """An operation is undefined at the values that it met.
 
 What it looks for
-The op that made the first bad value was run again, alone, in fp64 on the same inputs, and is not finite there either; or it overflows fp32 or bf16.
+The op that made the first bad value was run again, alone, in fp64 on the same inputs, and is not finite there either; or it overflows fp32
+or bf16.
 
 Why training breaks
-0/0, the logarithm of 0, the square root of a negative number, softmax over nothing, the mean of nothing, exp of a large number: no precision helps.
+0/0, the logarithm of 0, the square root of a negative number, softmax over nothing, the mean of nothing, exp of a large number: no
+precision helps.
 
 When it is fine
 The value reaches nothing that is trained (a deliberate mask, a metric).

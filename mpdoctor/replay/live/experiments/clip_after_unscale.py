@@ -25,7 +25,9 @@ def perform(lab: Lab) -> Judgement:
     if seen is None or seen.grad_norm is None or step.grad_norm is None:
         return SAME, "the step did not run"
     true = [c.norm for c in seen.clip_calls]
-    words = f"the clipped norm goes from {step.clip_calls[0].limit / (step.scale or 1.0):.3g} to {min(true[0], step.clip_calls[0].limit) if true else seen.grad_norm:.3g}"
+    limit = step.clip_calls[0].limit
+    after = min(true[0], limit) if true else seen.grad_norm
+    words = f"the clipped norm goes from {limit / (step.scale or 1.0):.3g} to {after:.3g}"
     return (GONE if seen.clip_calls and all(c.scale == 1.0 for c in seen.clip_calls) else SAME), words
 
 

@@ -6,6 +6,9 @@ When it misleads: moments that were already flushed stay zero.
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterable, Mapping
+
 import torch
 
 from mpdoctor.replay.live.changes import Changes
@@ -32,25 +35,25 @@ def perform(lab: Lab) -> Judgement:
         last = recording.steps[min(len(recording.steps), _STEPS) - 1].step
         plain, wide = lab.run(Changes(), until=last), lab.run(Changes(master_weights=True), until=last)
         start = lab.run(Changes(), until=-1)
-        moved_plain, moved_wide = _moved(start.session.model, plain.session.model), _moved(start.session.model, wide.session.model)
-        words = f"{moved_wide:.0%} of the 16-bit weights have changed after {len(wide.steps)} steps, against {moved_plain:.0%} without masters"
-        masters = any(m.dtype is torch.float32 for m in wide.masters.values())
-        return (GONE if masters else SAME), words
-    before = moments_flushed(recording)
+        names = {id(p): n for n, p in wide.session.model.named_parameters()}
+        masters = {names[key]: master for key, master in wide.masters.items() if key in names}
+        before = dict(start.session.model.named_parameters())
+        taken = _distance(before, dict(plain.session.model.named_parameters()), masters)
+        meant = _distance(before, masters, masters)
+        words = f"fp32 masters move by {meant:.3g} in {len(wide.steps)} steps, the {recording.weights_dtype} weights by {taken:.3g}"
+        return (GONE if meant > 2 * taken else SAME), words
+    flushed = moments_flushed(recording)
     result = lab.run(Changes(master_weights=True), until=recording.steps[-1].step)
     losses = finite([s.loss for s in result.steps[:4]])
-    if before is None or len(losses) < 2:
+    if flushed is None or len(losses) < 2:
         return SAME, "the run is too short to tell"
     jumped = max(losses[1:]) > LOSS_JUMP * abs(losses[0])
-    return (SAME if jumped else GONE), f"the loss goes from {losses[0]:.4g} to {max(losses[1:]):.4g}, against {before[2]:.4g} before"
+    return (SAME if jumped else GONE), f"the loss goes from {losses[0]:.4g} to {max(losses[1:]):.4g}, against {flushed[2]:.4g} before"
 
 
-def _moved(before: torch.nn.Module, after: torch.nn.Module) -> float:
-    changed, total = 0, 0
-    for a, b in zip(before.parameters(), after.parameters(), strict=True):
-        changed += int((a != b).sum())
-        total += a.numel()
-    return changed / total if total else 0.0
+def _distance(before: Mapping[str, torch.Tensor], after: Mapping[str, torch.Tensor], names: Iterable[str]) -> float:
+    """L2 distance of the named weights."""
+    return math.sqrt(sum(float((after[n].detach().double() - before[n].detach().double()).square().sum()) for n in names))
 
 
 EXPERIMENT = Experiment(

@@ -16,7 +16,9 @@ def obstacle(lab: Lab) -> str | None:
     trace = recording.trace
     by_optimizer = trace is not None and trace.origin is not None and trace.origin.site.phase == "optimizer"
     loaded = recording.loaded_moments_flushed is not None or lab.has("RUN702", "RUN704")
-    return first(failing(lab), None if by_optimizer else "the optimizer did not make the bad value", None if loaded else "no optimizer state was loaded")
+    return first(
+        failing(lab), None if by_optimizer else "the optimizer did not make the bad value", None if loaded else "no optimizer state was loaded"
+    )
 
 
 def perform(lab: Lab) -> Judgement:

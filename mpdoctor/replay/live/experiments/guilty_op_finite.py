@@ -15,7 +15,11 @@ def obstacle(lab: Lab) -> str | None:
     """Needs an op as origin."""
     origin = lab.investigation.origin
     traced = origin is not None and isinstance(origin.root, Event) and origin.root.created
-    return first(failing(lab), None if traced else "the first bad value was not made by an op of this step", None if lab.has("RUN102", "RUN101") else "no unsafe operation was seen")
+    return first(
+        failing(lab),
+        None if traced else "the first bad value was not made by an op of this step",
+        None if lab.has("RUN102") else "no unsafe operation was seen",
+    )
 
 
 def perform(lab: Lab) -> Judgement:
