@@ -18,9 +18,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
+from mpdoctor.core.record import dataclass
 from mpdoctor.core.report import Report
 from mpdoctor.report.numbers import dtype, plain, sparkline, words
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import re
 from collections.abc import Iterable
-from pathlib import PurePath
+from pathlib import Path, PurePath
 from urllib.parse import quote
 
 from mpdoctor.core.finding import Finding
@@ -55,6 +57,20 @@ def uri(path: str) -> str:
     pure = PurePath(path)
     quoted = quote(pure.as_posix(), errors="backslashreplace")
     return f"file://{quoted}" if pure.is_absolute() else quoted
+
+
+_PACKAGES = re.compile(r".*[/\\\\](?:site|dist)-packages[/\\\\]")
+
+
+def source(span: FileSpan | None) -> str:
+    """A place in a file as a reader wants it: library files from their package on, files below the current folder relative to it."""
+    if span is None:
+        return ""
+    file = _PACKAGES.sub("", span.file)
+    here = f"{Path.cwd()}{os.sep}"
+    if file.startswith(here):
+        file = file[len(here) :]
+    return f"{file}:{span.line}" if span.line else file
 
 
 def place(site: TensorSite) -> str:

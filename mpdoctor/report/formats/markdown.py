@@ -13,7 +13,7 @@ from mpdoctor.report.answer import Tone
 from mpdoctor.report.characters import one_line, to_ascii, visible
 from mpdoctor.report.measured import in_words
 from mpdoctor.report.numbers import count, dtype, number, plain, words
-from mpdoctor.report.places import place, ranges, span_of, worst_first
+from mpdoctor.report.places import place, ranges, source, span_of, worst_first
 from mpdoctor.report.renderer import Renderer, RenderOptions
 
 MOST_FINDINGS = 20
@@ -70,8 +70,8 @@ def _answer(report: Report) -> str:
     if why := answer.reason(report):
         lines.append(text_of(why))
     if origin := report.first_nonfinite:
-        source = f" at {code(str(origin.site.source))}" if origin.site.source else ""
-        where = f"{code(place(origin.site))}, {origin.site.phase} of step {origin.site.step}, {dtype(origin.dtype)}{source}"
+        at = f" at {code(source(origin.site.source))}" if origin.site.source else ""
+        where = f"{code(place(origin.site))}, {origin.site.phase} of step {origin.site.step}, {dtype(origin.dtype)}{at}"
         rows = f", row{'s' if len(origin.rows) > 1 else ''} {ranges(origin.rows)} of the batch" if origin.rows else ""
         lines.append(f"**First bad value:** {origin.kind} in {where}{rows}: {text_of(origin.why)}")
     if verdict and verdict.remedy:
@@ -104,7 +104,7 @@ def _findings(report: Report) -> str:
 
 def _finding(finding: Finding) -> list[str]:
     span = span_of(finding)
-    where = code(str(span)) if span else text_of(_where(finding))
+    where = code(source(span)) if span else text_of(_where(finding))
     what = text_of(finding.message) + (f"<br>→ {text_of(finding.remedy.text)}" if finding.remedy else "")
     return [finding.severity.value, code(finding.code), where, what]
 

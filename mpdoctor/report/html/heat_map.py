@@ -62,5 +62,7 @@ def _cell(value: ModuleAmax) -> Cell:
     exponent = math.log2(value.amax) if finite and value.amax > 0 else None
     heat = 0.0 if exponent is None else min(1.0, max(0.0, (exponent - _LOWEST) / (_HIGHEST - _LOWEST)))
     text = "0" if finite and value.amax == 0 else f"{exponent:.0f}" if exponent is not None else str(value.amax)
+    if bad and finite:
+        text += " ✗"
     hint = f"largest magnitude {number(value.amax)}, {dtype(value.dtype)}" + (f", {value.nonfinite} not finite" if value.nonfinite else "")
     return Cell(text=text, heat=round(heat, 2), bad=bad, hint=hint)

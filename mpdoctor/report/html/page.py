@@ -15,7 +15,7 @@ from mpdoctor.report.html.charts.history import history
 from mpdoctor.report.html.heat_map import heat_map
 from mpdoctor.report.measured import exponents, flops, gradients, module_amax, others, window
 from mpdoctor.report.numbers import count, dtype, number, plain, words
-from mpdoctor.report.places import logical_place, place, ranges, span_of, worst_first
+from mpdoctor.report.places import logical_place, place, ranges, source, span_of, worst_first
 from mpdoctor.report.renderer import RenderOptions
 
 MOST_LAYERS = 12
@@ -64,6 +64,7 @@ def context(report: Report, options: RenderOptions) -> dict[str, Any]:
         "plain": plain,
         "words": words,
         "place": place,
+        "source": source,
     }
 
 

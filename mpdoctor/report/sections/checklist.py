@@ -30,6 +30,6 @@ def _facts(verdict: Verdict, *, leads: bool, quiet: bool) -> list[str]:
     """The first fact of an entry; more of it for the one that the headline names."""
     texts = list(dict.fromkeys(evidence.text for evidence in verdict.evidence))
     most = 1 if quiet or not leads else MOST_FACTS
-    if leads and len(texts) > most:
+    if leads and not quiet and len(texts) > most:
         return [*texts[:most], f"and {len(texts) - most} more, in the JSON report"]
     return texts[:most]

@@ -12,7 +12,7 @@ from mpdoctor.core.finding import Confidence, Finding, Remedy
 from mpdoctor.core.location import FileSpan, TensorSite
 from mpdoctor.core.report import Report
 from mpdoctor.report.numbers import count
-from mpdoctor.report.places import place
+from mpdoctor.report.places import place, source
 from mpdoctor.report.sections.ink import SEVERITIES, Ink
 
 
@@ -60,8 +60,8 @@ def _add(table: Table, before: list[Text], finding: Finding, remedy: Remedy | No
     if ink.quiet:
         return
     below: list[RenderableType] = [ink(_traits(finding, ink), "dim")]
-    below += [ink(f"· {evidence.text}", "dim") for evidence in finding.evidence]
-    below += [ink(f"see also {ink.name(str(span))}{f' ({ink.name(span.key)})' if span.key else ''}", "dim") for span in finding.related]
+    below += [ink(f"· {evidence.text}", "dim") for evidence in finding.evidence if evidence.text != finding.message]
+    below += [ink(f"see also {ink.name(source(span))}{f' ({ink.name(span.key)})' if span.key else ''}", "dim") for span in finding.related]
     if remedy:
         below.append(ink.join(("→ ", "green"), remedy.text))
         below += [ink.indented(line) for line in (ink.patch(remedy.patch) if remedy.patch else ())]
@@ -75,7 +75,7 @@ def _traits(finding: Finding, ink: Ink) -> str:
         case FileSpan(key=key):
             parts += [key] if key else []
         case TensorSite() as site:
-            parts.append(f"step {site.step}, {site.phase}: {place(site)}" + (f", {site.source}" if site.source else ""))
+            parts.append(f"step {site.step}, {site.phase}: {place(site)}" + (f", {source(site.source)}" if site.source else ""))
         case None:
             pass
         case device:

@@ -8,7 +8,7 @@ from rich.text import Text
 from mpdoctor.core.report import NonFinite, Report
 from mpdoctor.report.answer import Tone, leading_verdict, reason, seen, status
 from mpdoctor.report.numbers import dtype
-from mpdoctor.report.places import place, ranges
+from mpdoctor.report.places import place, ranges, source
 from mpdoctor.report.sections.ink import STANDINGS, Ink
 
 _BADGES = {
@@ -66,10 +66,10 @@ def _origin(origin: NonFinite, ink: Ink) -> Text:
         (origin.kind, "bold red"), " in ", (place(origin.site), "bold"), f", {origin.site.phase}, step {origin.site.step}, {dtype(origin.dtype)}"
     )
     if origin.site.source:
-        text.append_text(ink.join("\n", (str(origin.site.source), "cyan")))
+        text.append_text(ink.join("\n", (source(origin.site.source), "cyan")))
     if origin.rows:
         text.append_text(ink(f"\nrow{'s' if len(origin.rows) > 1 else ''} {ranges(origin.rows)} of the batch"))
     if origin.hurts_at:
-        where = f" ({origin.hurts_at.source})" if origin.hurts_at.source else ""
+        where = f" ({source(origin.hurts_at.source)})" if origin.hurts_at.source else ""
         text.append_text(ink(f"\ndoes harm at {place(origin.hurts_at)}, {origin.hurts_at.phase}{where}"))
     return text

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from rich.console import RenderableType
 from rich.padding import Padding
 from rich.table import Table
@@ -11,6 +9,7 @@ from rich.text import Text
 
 from mpdoctor.core.cause import Standing
 from mpdoctor.core.finding import Severity
+from mpdoctor.core.record import dataclass
 from mpdoctor.report.characters import one_line, to_ascii, visible
 
 STANDINGS = {

@@ -9,7 +9,6 @@ from rich.console import RenderableType
 
 from mpdoctor.core.report import Report
 from mpdoctor.report import answer
-from mpdoctor.report.measured import in_words
 from mpdoctor.report.numbers import plain, words
 from mpdoctor.report.sections.ink import Ink
 
@@ -18,6 +17,8 @@ def measurements(report: Report, ink: Ink) -> list[RenderableType]:
     """Numbers that the replay measured, by name."""
     if not report.measurements or ink.quiet:
         return []
+    from mpdoctor.report.measured import in_words
+
     lines = in_words(report)
     return [ink.title("Measured"), _pairs(dict(lines), ink)] if lines else []
 
@@ -28,7 +29,7 @@ def not_looked_at(report: Report, ink: Ink) -> list[RenderableType]:
     if not reasons:
         return []
     if ink.quiet:
-        return [ink(f"not looked at: {', '.join(dict.fromkeys(what for names in reasons.values() for what in names))}", "dim")]
+        return [ink(f"{sum(map(len, reasons.values()))} not looked at; without --quiet: which, and why", "dim")]
     table = ink.grid(1, None)
     for why, what in reasons.items():
         table.add_row(ink("–", "dim"), ink.join(", ".join(what), (f": {why}", "dim")))

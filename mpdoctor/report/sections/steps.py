@@ -1,6 +1,9 @@
-"""Loss, gradient norm, scale and learning rate over the steps: curves, and the last rows as numbers."""
+"""Loss, gradient norm, scale and learning rate over the steps: curves, and the rows around the failure as numbers."""
 
 from __future__ import annotations
+
+import math
+from collections.abc import Sequence
 
 from rich.console import RenderableType
 from rich.table import Table
@@ -10,24 +13,38 @@ from mpdoctor.core.report import Report, StepRecord
 from mpdoctor.report.numbers import number, sparkline
 from mpdoctor.report.sections.ink import Ink
 
-LAST_ROWS = 6
-_CURVES = (("loss", "loss"), ("grad norm", "grad_norm"), ("scale", "scale"), ("lr", "lr"))
+ROWS = 6
+"""Rows of the table; from more steps than this curves are drawn too."""
+
+QUANTITIES = (("loss", "loss"), ("grad norm", "grad_norm"), ("scale", "scale"), ("lr", "lr"))
+_SOURCES = {"history": "log", "replay": "replay"}
 
 
 def steps(report: Report, ink: Ink) -> list[RenderableType]:
-    """Curves when there are enough steps to make one, then a table of the last steps."""
+    """Curves when there are enough steps to make one, then a table."""
     records = report.steps
     if not records or ink.quiet:
         return []
     parts: list[RenderableType] = [ink.title("Steps", _extent(records))]
-    if len(records) > LAST_ROWS:
-        parts.append(_curves(records, ink))
-        parts.append(Text(""))
-    parts.append(_table(records[-LAST_ROWS:], ink))
+    if len(records) > ROWS:
+        parts += [_curves(records, ink), Text("")]
+    parts.append(_table(shown_rows(records), ink))
     return parts
 
 
-def _extent(records: tuple[StepRecord, ...]) -> str:
+def shown_rows(records: Sequence[StepRecord]) -> Sequence[StepRecord]:
+    """The rows around the first value that is not finite in the last source (the replay, where there was one); without one the last."""
+    last = records[-1].source
+    bad = next(
+        (i for i, r in enumerate(records) if r.source == last and not all(math.isfinite(v) for v in (r.loss, r.grad_norm) if v is not None)), None
+    )
+    if bad is None:
+        return records[-ROWS:]
+    start = max(0, min(bad - ROWS // 2, len(records) - ROWS))
+    return records[start : start + ROWS]
+
+
+def _extent(records: Sequence[StepRecord]) -> str:
     logged = sum(record.source == "history" for record in records)
     skipped = sum(bool(record.skipped) for record in records)
     parts = [f"{records[0].step} to {records[-1].step}" if len(records) > 1 else ""]
@@ -38,34 +55,34 @@ def _extent(records: tuple[StepRecord, ...]) -> str:
     return "; ".join(part for part in parts if part)
 
 
-def _curves(records: tuple[StepRecord, ...], ink: Ink) -> Table:
-    room = max(10, min(ink.width - 36, 60))
+def _curves(records: Sequence[StepRecord], ink: Ink) -> Table:
+    """One curve per quantity; log and replay apart, because they need not have seen the same batches."""
+    sources = list(dict.fromkeys(record.source for record in records))
+    room = max(10, min(ink.width - 44, 60))
     table = Table.grid(padding=(0, 2, 0, 0))
-    table.add_column(overflow="fold")
-    table.add_column(justify="right", overflow="fold")
-    for label, field in _CURVES:
-        values = [getattr(record, field) for record in records]
-        present = [value for value in values if value is not None]
-        if len(present) > 1 and len(set(present)) > 1:
-            table.add_row(ink(label, "dim"), ink(number(present[0])), ink(sparkline(values, room), "cyan"), ink(number(present[-1])))
+    table.add_column()
+    table.add_column(justify="right")
+    for label, field in QUANTITIES:
+        for source in sources:
+            values = [getattr(record, field) for record in records if record.source == source]
+            present = [value for value in values if value is not None]
+            if len(present) > 1 and len(set(present)) > 1:
+                name = f"{label}, {_SOURCES[source]}" if len(sources) > 1 else label
+                table.add_row(ink(name, "dim"), ink(number(present[0])), ink(sparkline(values, room), "cyan"), ink(number(present[-1])))
     return table
 
 
-def _table(records: tuple[StepRecord, ...], ink: Ink) -> Table:
+def _table(records: Sequence[StepRecord], ink: Ink) -> Table:
     mixed = len({record.source for record in records}) > 1
+    shown = [(label, field) for label, field in QUANTITIES if any(getattr(record, field) is not None for record in records)]
     table = Table.grid(padding=(0, 3, 0, 0))
-    table.add_column(justify="right", overflow="fold")
-    shown = [(label, field) for label, field in _CURVES if any(getattr(record, field) is not None for record in records)]
-    for _ in shown:
+    for _ in range(len(shown) + 1):
         table.add_column(justify="right", overflow="fold")
     table.add_column(overflow="fold")
     table.add_row(ink("step", "dim"), *(ink(label, "dim") for label, _ in shown), "")
     for record in records:
         values = [getattr(record, field) for _, field in shown]
-        remarks = [text for text in ("skipped" if record.skipped else "", record.source if mixed else "") if text]
-        table.add_row(
-            ink(str(record.step)),
-            *(ink(number(v), "bold red" if number(v) in ("nan", "inf", "-inf") else "") for v in values),
-            ink(", ".join(remarks), "dim"),
-        )
+        remarks = [text for text in ("skipped" if record.skipped else "", _SOURCES[record.source] if mixed else "") if text]
+        cells = [ink(number(value), "" if value is None or math.isfinite(value) else "bold red") for value in values]
+        table.add_row(ink(str(record.step)), *cells, ink(", ".join(remarks), "dim"))
     return table

@@ -8,7 +8,7 @@ from rich.console import RenderableType
 
 from mpdoctor.core.report import Report, TimelineEntry
 from mpdoctor.report.numbers import dtype, number
-from mpdoctor.report.places import place
+from mpdoctor.report.places import place, source
 from mpdoctor.report.sections.ink import Ink
 
 MOST_ROWS = 24
@@ -51,7 +51,7 @@ def _entry(entry: TimelineEntry, ink: Ink) -> list[RenderableType]:
     if entry.note:
         parts.append(ink.indented(ink(entry.note, "dim"), _INDENT))
     if entry.marker in ("origin", "harm") and entry.site.source:
-        parts.append(ink.indented(ink(str(entry.site.source), "cyan"), _INDENT))
+        parts.append(ink.indented(ink(source(entry.site.source), "cyan"), _INDENT))
     return parts
 
 

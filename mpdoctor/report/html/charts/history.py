@@ -62,13 +62,15 @@ def _chart(title: str, points: Sequence[tuple[StepRecord, float]], records: Sequ
 
 
 def _runs(points: Sequence[tuple[StepRecord, float]]) -> list[list[tuple[int, float]]]:
-    """Stretches without a non-finite value; long ones are thinned to the extremes of neighbouring steps."""
+    """Stretches of one source without a non-finite value; long ones are thinned to the extremes of neighbouring steps."""
     runs: list[list[tuple[int, float]]] = [[]]
+    source = ""
     for record, value in points:
+        if runs[-1] and (record.source != source or not math.isfinite(value)):
+            runs.append([])
         if math.isfinite(value):
             runs[-1].append((record.step, value))
-        elif runs[-1]:
-            runs.append([])
+        source = record.source
     return [_thinned(run) for run in runs if run]
 
 
