@@ -35,6 +35,7 @@ def lift(reader: Reader) -> TrainingConfig:
         accumulation_steps=reader.integer("accumulation_steps", default=1, note=VERSION),
         domain=reader.constant("diffusion", VERSION),
         ema_decay=reader.number("ema_decay"),
+        ema_dtype=reader.dtype("ema_dtype"),
         log_every=reader.integer("log_every"),
     )
 

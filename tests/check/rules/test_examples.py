@@ -48,6 +48,6 @@ def test_page_is_complete(tested):
 
 
 def test_codes_name_the_family():
-    folders = {"precision": "CFG1", "scaling": "CFG2", "optimizer": "CFG3", "consistency": "CFG8", "hygiene": "CFG9"}
+    folders = {"precision": "CFG1", "scaling": "CFG2", "optimizer": "CFG3", "reduction": "CFG4", "consistency": "CFG8", "hygiene": "CFG9"}
     for name, prefix in folders.items():
         assert all(r.code.startswith(prefix) for r in rule.load(f"{RULES}.{name}"))

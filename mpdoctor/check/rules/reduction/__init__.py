@@ -1,0 +1,1 @@
+"""Clipping, accumulation, and the reduction of gradients over ranks (CFG4)."""
