@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import stat
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -78,6 +80,70 @@ def read_at(file: BinaryIO, path: Path, offset: int, count: int) -> bytes:
         offset += len(piece)
         count -= len(piece)
     return pieces[0] if len(pieces) == 1 else b"".join(pieces)
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A stretch of an open file that holds a file of its own: the whole file, mostly.
+
+    Attributes:
+        file: the open file.
+        path: its path, for messages.
+        base: first byte of the stretch.
+        size: its length in bytes.
+    """
+
+    file: BinaryIO
+    path: Path
+    base: int
+    size: int
+
+    @classmethod
+    def whole(cls, file: BinaryIO, path: Path) -> Section:
+        """All of an open file."""
+        return cls(file, path, 0, size_of(file))
+
+    def read(self, offset: int, count: int) -> bytes:
+        """`count` bytes at `offset` of the stretch, fewer only where it ends. Raises Refused."""
+        if offset < 0 or offset >= self.size:
+            return b""
+        return read_at(self.file, self.path, self.base + offset, min(count, self.size - offset))
+
+
+class SectionStream(io.RawIOBase):
+    """A section as a seekable stream, for libraries that read files."""
+
+    def __init__(self, section: Section) -> None:
+        super().__init__()
+        self._section = section
+        self._position = 0
+
+    def readable(self) -> bool:
+        """Always true."""
+        return True
+
+    def seekable(self) -> bool:
+        """Always true."""
+        return True
+
+    def tell(self) -> int:
+        """Position from the section's start."""
+        return self._position
+
+    def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
+        """Move; returns the new position. Raises OSError before the start, as files do."""
+        origin = {os.SEEK_SET: 0, os.SEEK_CUR: self._position, os.SEEK_END: self._section.size}[whence]
+        if origin + offset < 0:
+            raise OSError("seek before the start")
+        self._position = origin + offset
+        return self._position
+
+    def readinto(self, buffer: Any) -> int:
+        """Fill `buffer` from the position on; returns the number of bytes."""
+        data = self._section.read(self._position, len(buffer))
+        buffer[: len(data)] = data
+        self._position += len(data)
+        return len(data)
 
 
 def read_json(path: Path, limit: int = JSON_LIMIT) -> Any:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from mpdoctor.replay.checkpoints.checkpoint import Problem, ProblemKind, Role, TensorEntry
+from mpdoctor.replay.checkpoints.checkpoint import Checkpoint, Problem, ProblemKind, Role, TensorEntry
 from mpdoctor.replay.checkpoints.pickles import Danger, Global, Record, danger_of, plain
 from mpdoctor.replay.checkpoints.pickles.tensors import StoredTensor, UnreadTensor, tensor_of, walk_tensors
 from mpdoctor.replay.checkpoints.roles import role_of
@@ -220,3 +220,21 @@ def import_problems(imports: tuple[Global, ...], path: Path) -> list[Problem]:
 def _some(names: list[str]) -> str:
     shown = ", ".join(names[:5])
     return f"{shown} and {len(names) - 5} more" if len(names) > 5 else shown
+
+
+def as_checkpoint(path: Path, name: str, found: Contents, problems: list[Problem]) -> Checkpoint:
+    """The checkpoint of one pickled file."""
+    return Checkpoint(
+        path=path,
+        format=name,
+        tensors=tuple(found.tensors),
+        files=(path,),
+        training_args=found.training_args,
+        param_groups=found.param_groups,
+        scheduler=found.scheduler,
+        scaler=found.scaler,
+        rng=found.rng,
+        step=found.step,
+        extra={"keys": found.keys, **found.extra},
+        problems=tuple(problems),
+    )

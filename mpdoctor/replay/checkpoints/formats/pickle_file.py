@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from mpdoctor.replay.checkpoints.checkpoint import Checkpoint, Problem, ProblemKind
+from mpdoctor.replay.checkpoints.checkpoint import Checkpoint, Problem
 from mpdoctor.replay.checkpoints.files import Refused, open_regular, read_bytes
 from mpdoctor.replay.checkpoints.format import Format, Seen
-from mpdoctor.replay.checkpoints.formats.torch_zip import PICKLE_LIMIT, as_checkpoint
-from mpdoctor.replay.checkpoints.nested import contents_of, import_problems
+from mpdoctor.replay.checkpoints.nested import as_checkpoint, contents_of, import_problems
 from mpdoctor.replay.checkpoints.numbers import number_at
 from mpdoctor.replay.checkpoints.pickles import PickleFault, read_pickle
 from mpdoctor.replay.checkpoints.pickles.tensors import StoredTensor
+from mpdoctor.replay.checkpoints.torch_archive import PICKLE_LIMIT, fault_kind
 
 _SUFFIXES = frozenset({".pkl", ".pickle", ".bin", ".pt", ".pth", ".ckpt"})
 
@@ -41,8 +41,7 @@ def read(path: Path) -> Checkpoint:
     try:
         pickled = read_pickle(data)
     except PickleFault as fault:
-        kind = ProblemKind.TOO_BIG if fault.over_budget else ProblemKind.TRUNCATED if fault.truncated else ProblemKind.MALFORMED
-        raise Refused(kind, path, str(fault)) from None
+        raise Refused(fault_kind(fault), path, str(fault)) from None
     with open_regular(path) as file:
         found = contents_of(pickled.value, path, locate, number_at(file, path))
     problems: list[Problem] = found.problems + import_problems(pickled.imports, path)

@@ -10,12 +10,12 @@ from typing import BinaryIO
 from mpdoctor.replay.checkpoints.checkpoint import Checkpoint, Problem, ProblemKind
 from mpdoctor.replay.checkpoints.files import Refused, open_regular, read_at, size_of
 from mpdoctor.replay.checkpoints.format import Format, Seen
-from mpdoctor.replay.checkpoints.formats.torch_zip import PICKLE_LIMIT, as_checkpoint, within
-from mpdoctor.replay.checkpoints.nested import contents_of, import_problems
+from mpdoctor.replay.checkpoints.nested import as_checkpoint, contents_of, import_problems
 from mpdoctor.replay.checkpoints.numbers import number_at
 from mpdoctor.replay.checkpoints.pickles import Pickled, PickleFault, read_pickle
 from mpdoctor.replay.checkpoints.pickles.records import Global
 from mpdoctor.replay.checkpoints.pickles.tensors import StoredTensor, walk_tensors
+from mpdoctor.replay.checkpoints.torch_archive import PICKLE_LIMIT, fault_kind, within
 
 MAGIC = pickle.dumps(0x1950A86A20F9469CFC6C, protocol=2)
 """torch's magic number as it pickles it: the file's first bytes."""
@@ -69,8 +69,7 @@ def _pickles(file: BinaryIO, path: Path, total: int) -> tuple[object, list[str],
             break
         except PickleFault as fault:
             if not fault.truncated or len(data) >= min(total, PICKLE_LIMIT):
-                kind = ProblemKind.TOO_BIG if fault.over_budget else ProblemKind.TRUNCATED if fault.truncated else ProblemKind.MALFORMED
-                raise Refused(kind, path, str(fault)) from None
+                raise Refused(fault_kind(fault), path, str(fault)) from None
             size *= 8
     version, system, saved, keys = parts[1:]
     if version.value != 1001:

@@ -199,8 +199,11 @@ class Machine:
 
 
 def _key(key: Any) -> Any:
-    """A key that hashes in constant time: adversaries choose tuples that hash for hours and integers that collide."""
-    if key is None or isinstance(key, str | bytes | bool | float | Global):
+    """A key that hashes in constant time: adversaries choose tuples that hash for hours and integers that collide.
+
+    Records hash by identity and stay themselves.
+    """
+    if key is None or isinstance(key, str | bytes | bool | float | Global | Record):
         return key
     if isinstance(key, int):
         return key if -(2**63) <= key < 2**64 else str(key)
