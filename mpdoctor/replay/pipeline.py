@@ -155,7 +155,7 @@ def _session_source(options: Options, evidence: CheckpointEvidence) -> tuple[Ses
 
 def _diagnose(source: SessionSource, options: Options, judged: RuleRun, progress: Progress) -> Diagnosis:
     from mpdoctor.replay.live.diagnosis import diagnose
-    from mpdoctor.replay.live.training_loop import BudgetSpent
+    from mpdoctor.replay.live.process_state import BudgetSpent
 
     try:
         return diagnose(

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import fields
 from typing import Any
 
-from mpdoctor import __version__
+from mpdoctor.core.version import __version__
 from mpdoctor.core.cause import Verdict
 from mpdoctor.core.device import GpuInfo, Reading
 from mpdoctor.core.finding import Finding, Remedy

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 from mpdoctor.replay.live.finiteness import FINITE, NAN, extremes, kind_name, status_of
-from mpdoctor.replay.live.op_trace import named_tensors
+from mpdoctor.replay.live.rows import named_tensors
 
 IGNORED_LABEL = -100
 """torch's default `ignore_index`."""

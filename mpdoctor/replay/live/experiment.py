@@ -18,7 +18,8 @@ from mpdoctor.core.rule import Crash
 from mpdoctor.core.trace import Recording
 from mpdoctor.replay.live.changes import Changes
 from mpdoctor.replay.live.investigation import Investigation
-from mpdoctor.replay.live.training_loop import BudgetSpent, Run, failed, run
+from mpdoctor.replay.live.process_state import BudgetSpent
+from mpdoctor.replay.live.training_loop import Run, failed, run
 
 Judgement = tuple[ExperimentOutcome, str]
 GONE, SAME, OTHER, NOT_RUN = (

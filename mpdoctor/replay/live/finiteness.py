@@ -99,3 +99,30 @@ def kind_name(bits: int) -> str:
 def dtype_name(dtype: torch.dtype) -> str:
     """Torch's name of a dtype without prefix."""
     return str(dtype).removeprefix("torch.")
+
+
+def storage_key(tensor: torch.Tensor) -> int:
+    """Identity of a tensor's memory; views share it. Sparse tensors go by their values."""
+    if tensor.layout is torch.sparse_coo:
+        tensor = tensor._values()
+    elif tensor.layout is not torch.strided:
+        return id(tensor)
+    return tensor.untyped_storage().data_ptr()
+
+
+def versions(args: Any) -> tuple[int, ...]:
+    """Version counters of the tensors in a call's arguments: they rise when a tensor is modified."""
+    return tuple(t._version for t in tensors_in(args))
+
+
+def floating_in(value: Any) -> list[torch.Tensor]:
+    """Floating and complex tensors that hold elements."""
+    return [t for t in tensors_in(value) if (t.is_floating_point() or t.is_complex()) and t.numel() > 0]
+
+
+def first_bad_index(tensor: torch.Tensor) -> tuple[int, ...]:
+    """Index of the first element that is not finite; empty for a scalar."""
+    if tensor.layout is not torch.strided or tensor.dim() == 0:
+        return ()
+    bad = (~torch.isfinite(tensor.detach())).nonzero()
+    return tuple(int(i) for i in bad[0]) if len(bad) else ()

@@ -18,8 +18,9 @@ from mpdoctor.replay.live.changes import Changes
 from mpdoctor.replay.live.gradient_census import window
 from mpdoctor.replay.live.measurements import TraceCollector, gradients_at, has_master, loaded_moments_flushed, update_kept
 from mpdoctor.replay.live.origin import Origin
+from mpdoctor.replay.live.process_state import BudgetSpent
 from mpdoctor.replay.live.session import SessionSource
-from mpdoctor.replay.live.training_loop import BudgetSpent, Run, Tracing, failed, run
+from mpdoctor.replay.live.training_loop import Run, Tracing, failed, run
 
 T = TypeVar("T")
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 
@@ -19,8 +18,22 @@ from torch.utils._python_dispatch import TorchDispatchMode, _disable_current_mod
 from torch.utils._traceback import CapturedTraceback
 
 from mpdoctor.core.location import Phase
-from mpdoctor.replay.live.finiteness import FINITE, NAN, dtype_name, extremes, kind_name, readable, status, status_of, tensors_in
+from mpdoctor.replay.live.events import Call, EndTensor, Event, External, ForwardSite, Observations, Shadow
+from mpdoctor.replay.live.finiteness import (
+    FINITE,
+    NAN,
+    dtype_name,
+    extremes,
+    first_bad_index,
+    floating_in,
+    status,
+    status_of,
+    storage_key,
+    tensors_in,
+    versions,
+)
 from mpdoctor.replay.live.module_stack import ModuleStack
+from mpdoctor.replay.live.rows import named_tensors
 
 _SKIPPED_OPS = ("empty", "new_empty", "resize", "_unsafe_view", "detach", "lift_fresh", "_local_scalar_dense", "_nested")
 _NAN_REPLACING = ("nan_to_num", "nan_to_num_", "nansum")
@@ -29,89 +42,6 @@ _KEPT_EVENTS = 64
 """Created values whose inputs are kept alive for `why.py`; the origin is among the first."""
 _CLONED_NUMEL = 1 << 16
 """In-place ops: inputs up to this size are copied first, so that the op can be run again."""
-
-
-@dataclass(slots=True)
-class External:
-    """A bad value that no traced op made: it arrived in a parameter, a buffer, the batch, or a stale gradient."""
-
-    kind: str
-    """`parameter`, `buffer`, `input`, `gradient` or `unknown`."""
-    name: str
-    status: int
-    dtype: str
-    index: tuple[int, ...]
-    tensor: torch.Tensor | None = None
-
-
-@dataclass(slots=True)
-class Call:
-    """An op's call, kept to be run again."""
-
-    func: Any
-    args: tuple[Any, ...]
-    kwargs: dict[str, Any]
-    output: torch.Tensor
-    versions: tuple[int, ...] = ()
-
-    def intact(self) -> bool:
-        """Whether no input was modified since the call."""
-        return self.versions == _versions(self.args)
-
-
-@dataclass(slots=True)
-class Event:
-    """A non-finite value in an op's result, or carried into another phase."""
-
-    n: int
-    op: str
-    phase: Phase
-    module: str
-    status: int
-    dtype: str
-    shape: tuple[int, ...]
-    created: bool
-    """No input held such a value; False for an event that only carries one into a new phase."""
-    deliberate: bool
-    """An infinity that the code wrote itself (`masked_fill(-inf)`)."""
-    sources: list[Event | External]
-    node: str | None = None
-    target: tuple[str, str] | None = None
-    """(kind, name) of the parameter, buffer or gradient that was written."""
-    stack: CapturedTraceback | None = None
-    forward_op: str | None = None
-    call: Call | None = None
-    optimizer: str | None = None
-
-
-@dataclass(slots=True)
-class ForwardSite:
-    """The forward op that made an autograd node."""
-
-    op: str
-    module: str
-    stack: CapturedTraceback
-
-
-@dataclass(slots=True)
-class EndTensor:
-    """Something that the step must leave finite (loss, gradient, parameter, buffer) and did not."""
-
-    kind: str
-    name: str
-    status: int
-    source: Event | External | None
-
-
-@dataclass(slots=True)
-class Shadow:
-    """fp64 sum beside a 16-bit tensor that is added to in place."""
-
-    tensor: torch.Tensor
-    exact: torch.Tensor
-    additions: int
-    name: str
-    stack: CapturedTraceback
 
 
 @cache
@@ -133,44 +63,6 @@ def _plan(func: Any) -> tuple[int, tuple[int, ...], tuple[str, ...], str]:
     returns = func._schema.returns
     view = bool(returns) and all(r.alias_info is not None for r in returns)
     return (0 if view else 1), (), (), label
-
-
-def storage_key(tensor: torch.Tensor) -> int:
-    """Identity of a tensor's memory; views share it. Sparse tensors go by their values."""
-    if tensor.layout is torch.sparse_coo:
-        tensor = tensor._values()
-    elif tensor.layout is not torch.strided:
-        return id(tensor)
-    return tensor.untyped_storage().data_ptr()
-
-
-def _versions(args: Any) -> tuple[int, ...]:
-    return tuple(t._version for t in tensors_in(args))
-
-
-def _floating(value: Any) -> list[torch.Tensor]:
-    return [t for t in tensors_in(value) if (t.is_floating_point() or t.is_complex()) and t.numel() > 0]
-
-
-def _first_index(tensor: torch.Tensor) -> tuple[int, ...]:
-    if tensor.layout is not torch.strided or tensor.dim() == 0:
-        return ()
-    bad = (~torch.isfinite(tensor.detach())).nonzero()
-    return tuple(int(i) for i in bad[0]) if len(bad) else ()
-
-
-@dataclass(slots=True)
-class Observations:
-    """What else a traced step shows, beside non-finite values."""
-
-    amax: dict[tuple[str, str, str], float] = field(default_factory=dict)
-    nonfinite: dict[tuple[str, str, str], int] = field(default_factory=dict)
-    flops: dict[str, float] = field(default_factory=dict)
-    read_parameters: set[str] = field(default_factory=set)
-    vanished_eps: list[tuple[float, Event]] = field(default_factory=list)
-    replaced_nan: list[Event] = field(default_factory=list)
-    shadows: dict[int, Shadow] = field(default_factory=dict)
-    ops: int = 0
 
 
 class OpTracer(TorchDispatchMode):
@@ -262,7 +154,7 @@ class OpTracer(TorchDispatchMode):
         inputs: list[torch.Tensor] = []
         kept: tuple[Any, ...] | None = None
         if mode == 2:
-            inputs = _floating(args) + _floating(kwargs)
+            inputs = floating_in(args) + floating_in(kwargs)
             before = [status(t) for t in inputs]
             if not any(before) and sum(t.numel() for t in inputs) <= _CLONED_NUMEL:
                 kept = _cloned(args)
@@ -281,7 +173,7 @@ class OpTracer(TorchDispatchMode):
             return out
         if self.usage:
             self._observe_usage(func, label, node, args, kwargs, out)
-        results = _floating(out) if mode == 1 else self._mutated(mutated, mutated_names, args, kwargs) + _fresh(out, args, kwargs)
+        results = floating_in(out) if mode == 1 else self._mutated(mutated, mutated_names, args, kwargs) + _fresh(out, args, kwargs)
         bad: list[tuple[torch.Tensor, int]] = []
         where = (self.stack.current() or "", self._phase_name(node))
         for tensor in results:
@@ -302,7 +194,7 @@ class OpTracer(TorchDispatchMode):
             self._note_replaced_nan(label, node, args)
         if bad:
             if mode == 1:
-                inputs = _floating(args) + _floating(kwargs)
+                inputs = floating_in(args) + floating_in(kwargs)
                 before = [status(t) for t in inputs]
             self._record(func, label, node, args if kept is None else kept, kwargs, inputs, before, bad, rerunnable=mode == 1 or kept is not None)
         return out
@@ -325,14 +217,14 @@ class OpTracer(TorchDispatchMode):
     def _mutated(self, positions: tuple[int, ...], names: tuple[str, ...], args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[torch.Tensor]:
         found: list[torch.Tensor] = []
         for position, name in zip(positions, names, strict=True):
-            found += _floating(args[position] if position < len(args) else kwargs.get(name))
+            found += floating_in(args[position] if position < len(args) else kwargs.get(name))
         return found
 
     # -- non-finite values
 
     def _external(self, tensor: torch.Tensor, bits: int) -> External:
         kind, name, _ = self._known.get(storage_key(tensor), ("unknown", "", tensor))
-        return External(kind, name, bits, dtype_name(tensor.dtype), _first_index(tensor), tensor)
+        return External(kind, name, bits, dtype_name(tensor.dtype), first_bad_index(tensor), tensor)
 
     def _record(
         self,
@@ -359,7 +251,7 @@ class OpTracer(TorchDispatchMode):
                 event = self._event(label, node, bits, tensor, sources, created=True)
                 event.deliberate = deliberate and not bits & NAN
                 if rerunnable and len(self.events) < _KEPT_EVENTS:
-                    event.call = Call(func, args, kwargs, tensor, _versions(args))
+                    event.call = Call(func, args, kwargs, tensor, versions(args))
                 self.events.append(event)
                 self._provenance[storage_key(tensor)] = event
                 continue
@@ -451,7 +343,7 @@ class OpTracer(TorchDispatchMode):
 def _fresh(out: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[torch.Tensor]:
     """Results of a mutating op that are not the mutated arguments themselves."""
     given = {id(t) for t in tensors_in(args)} | {id(t) for t in tensors_in(kwargs)}
-    return [t for t in _floating(out) if id(t) not in given]
+    return [t for t in floating_in(out) if id(t) not in given]
 
 
 def _cloned(args: Any) -> Any:
@@ -476,18 +368,3 @@ def _flop_formulas() -> dict[Any, Callable[..., float]]:
     from torch.utils.flop_counter import flop_registry
 
     return dict(flop_registry)
-
-
-def named_tensors(value: Any, prefix: str = "batch") -> Iterator[tuple[str, torch.Tensor]]:
-    """Tensors in a batch, each with the expression that reaches it (`batch[0]`, `batch['labels']`)."""
-    if isinstance(value, torch.Tensor):
-        yield prefix, value
-    elif isinstance(value, (tuple, list)):
-        for i, item in enumerate(value):
-            yield from named_tensors(item, f"{prefix}[{i}]")
-    elif hasattr(value, "items"):
-        for key, item in value.items():
-            yield from named_tensors(item, f"{prefix}[{key!r}]")
-
-
-__all__ = ["Call", "EndTensor", "Event", "External", "OpTracer", "kind_name", "named_tensors", "readable", "storage_key"]

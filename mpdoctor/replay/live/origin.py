@@ -9,8 +9,9 @@ import torch
 
 from mpdoctor.core.location import FileSpan, Phase, TensorSite
 from mpdoctor.core.report import NonFinite, TimelineEntry
+from mpdoctor.replay.live.events import EndTensor, Event, External
 from mpdoctor.replay.live.finiteness import NEG_INF, kind_name
-from mpdoctor.replay.live.op_trace import EndTensor, Event, External, OpTracer
+from mpdoctor.replay.live.op_trace import OpTracer
 from mpdoctor.replay.live.why import Why, explain
 
 _TORCH = str(Path(torch.__file__).parent)

@@ -1,9 +1,9 @@
-"""Rows of a batch: how many it has, and the batch with some of them only."""
+"""A batch's tensors by name, its rows, and the batch with some of them only."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import torch
@@ -36,3 +36,15 @@ def with_rows(batch: Any, rows: tuple[int, ...]) -> Any:
         return value
 
     return pick(batch)
+
+
+def named_tensors(value: Any, prefix: str = "batch") -> Iterator[tuple[str, torch.Tensor]]:
+    """Tensors in a batch, each with the expression that reaches it (`batch[0]`, `batch['labels']`)."""
+    if isinstance(value, torch.Tensor):
+        yield prefix, value
+    elif isinstance(value, (tuple, list)):
+        for i, item in enumerate(value):
+            yield from named_tensors(item, f"{prefix}[{i}]")
+    elif hasattr(value, "items"):
+        for key, item in value.items():
+            yield from named_tensors(item, f"{prefix}[{key!r}]")

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import math
-import random
-import signal
-import threading
 import time
 import warnings
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from collections.abc import Callable
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -19,24 +16,19 @@ import torch
 from mpdoctor.core.errors import UnreadableInput
 from mpdoctor.core.location import Phase, TensorSite
 from mpdoctor.core.trace import StepException, StepObservation
+from mpdoctor.replay.live.changed_session import apply_to_session, make_scaler
 from mpdoctor.replay.live.changes import NOTHING, Changes
 from mpdoctor.replay.live.fast16 import available, fast_16_bit_kernels
 from mpdoctor.replay.live.finite_op import FiniteOp
 from mpdoctor.replay.live.finiteness import FINITE, NAN, status
 from mpdoctor.replay.live.injected_scaler import InjectedScaler
 from mpdoctor.replay.live.interception import Interception
-from mpdoctor.replay.live.op_trace import OpTracer, named_tensors
+from mpdoctor.replay.live.op_trace import OpTracer
 from mpdoctor.replay.live.optimizer_watch import norm_of
 from mpdoctor.replay.live.origin import site_of, source_line
+from mpdoctor.replay.live.process_state import SEED, BudgetSpent, alarm, close_autocast, eager, rng_restored, seed
 from mpdoctor.replay.live.rows import with_rows
 from mpdoctor.replay.live.session import Session, SessionSource
-
-SEED = 0
-"""Seed of torch, NumPy and random before a session is built; a recipe that seeds itself overrides it."""
-
-
-class BudgetSpent(Exception):
-    """The time that a run may take is over."""
 
 
 @dataclass(slots=True)
@@ -118,15 +110,15 @@ def run(
     with ExitStack() as stack:
         stack.enter_context(warnings.catch_warnings())
         warnings.simplefilter("ignore")
-        stack.enter_context(_rng_restored())
+        stack.enter_context(rng_restored())
         if available() and not torch.cuda.is_available():
             stack.enter_context(fast_16_bit_kernels())
-        stack.enter_context(_eager())
+        stack.enter_context(eager())
         seed(SEED)
         intercepted = stack.enter_context(Interception(changes, map_cuda=not torch.cuda.is_available() if map_cuda is None else map_cuda))
         result: Run | None = None
         try:
-            with _alarm(deadline):
+            with alarm(deadline):
                 session = source.open()
                 result = Run(session)
                 if steps is not None:
@@ -137,7 +129,7 @@ def run(
                 raise
             result.spent = True
         finally:
-            _close_autocast()
+            close_autocast()
             for scaler in intercepted.scalers:
                 if result is not None and result.backs_off is None:
                     result.backs_off = scaler.get_backoff_factor() < 0.99
@@ -160,14 +152,14 @@ def _steps(
     session = result.session
     watch = intercepted.watch
     watch.follow(session.model, session.optimizer)
-    scaler = _make_scaler(session, changes)
+    scaler = make_scaler(session, changes)
     if changes.dynamic_scaling and scaler is None and session.step is not None and not intercepted.scalers:
         intercepted.injected_scaler = InjectedScaler()
     result.initial_bad_parameters = tuple(n for n, p in session.model.named_parameters() if status(p) != FINITE)
     bad_buffers = {n for n, b in session.model.named_buffers() if status(b) != FINITE}
     result.initial_bad_buffers = tuple(n for n, b in session.model.named_buffers() if n in bad_buffers and status(b) & NAN)
     bad_parameters = set(result.initial_bad_parameters)
-    _apply_to_session(session, changes)
+    apply_to_session(session, changes)
     left = math.inf
     for number, given in enumerate(session.batches):
         step = session.first_step + number
@@ -262,62 +254,6 @@ def _plain_step(session: Session, batch: Any, scaler: Any, number: int) -> dict[
         if session.scheduler is not None:
             session.scheduler.step()
     return {"loss": value}
-
-
-def _make_scaler(session: Session, changes: Changes) -> Any:
-    arguments = session.settings.scaler
-    if arguments is None and changes.dynamic_scaling and session.step is None:
-        arguments = {}
-    if arguments is None:
-        return None
-    device = next((p.device.type for p in session.model.parameters()), "cpu")
-    scaler = torch.amp.GradScaler(device, **arguments)
-    if session.scaler_state and not changes.dynamic_scaling and changes.scale is None:
-        scaler.load_state_dict(session.scaler_state)
-    return scaler
-
-
-def _apply_to_session(session: Session, changes: Changes) -> None:
-    """Changes that act on the built session rather than on calls."""
-    if changes.fresh_optimizer:
-        session.optimizer.state.clear()
-    if changes.compute_dtype is not None:
-        low = (torch.float16, torch.bfloat16)
-        for tensor in (*session.model.parameters(), *session.model.buffers()):
-            if tensor.dtype in low and tensor.dtype is not changes.compute_dtype:
-                tensor.data = tensor.data.to(changes.compute_dtype)
-        for state in session.optimizer.state.values():
-            for key, value in state.items():
-                if isinstance(value, torch.Tensor) and value.dtype in low:
-                    state[key] = value.to(changes.compute_dtype)
-    if changes.finite_parameters:
-        for tensor in (*session.model.parameters(), *session.model.buffers()):
-            if tensor.is_floating_point():
-                tensor.data = torch.nan_to_num(tensor.data, nan=0.0, posinf=0.0, neginf=0.0)
-    for name in changes.fp32_modules:
-        with suppress(AttributeError):
-            _in_fp32(session.model.get_submodule(name))
-
-
-def _in_fp32(module: torch.nn.Module) -> None:
-    """Run one module's forward in fp32: autocast off, inputs and own weights widened."""
-    inner = module.forward
-
-    def forward(*args: Any, **kwargs: Any) -> Any:
-        from torch.utils._pytree import tree_map
-
-        def widen(v: Any) -> Any:
-            return v.float() if isinstance(v, torch.Tensor) and v.is_floating_point() else v
-
-        with (
-            torch.autocast("cpu", enabled=False),
-            torch.autocast("cuda", enabled=False) if torch.cuda.is_available() else torch.autocast("cpu", enabled=False),
-        ):
-            return inner(*tree_map(widen, args), **tree_map(widen, kwargs))
-
-    if any(p.dtype in (torch.float16, torch.bfloat16) for p in module.parameters()):
-        module.float()
-    module.forward = forward
 
 
 def _pin_scale(intercepted: Interception, changes: Changes, step: int) -> Callable[[], None] | None:
@@ -435,73 +371,3 @@ class _Frames:
         from traceback import FrameSummary
 
         return [FrameSummary(name, line, "") for name, line in self._frames]
-
-
-def seed(value: int) -> None:
-    """Seed torch, NumPy (where installed) and random."""
-    torch.manual_seed(value)
-    random.seed(value)
-    with suppress(ImportError):
-        import numpy
-
-        numpy.random.seed(value)
-
-
-@contextmanager
-def _rng_restored() -> Iterator[None]:
-    """Give the process its own random state back afterwards."""
-    torch_state, python_state = torch.get_rng_state(), random.getstate()
-    try:
-        yield
-    finally:
-        torch.set_rng_state(torch_state)
-        random.setstate(python_state)
-
-
-def _close_autocast() -> None:
-    """Close autocast regions that a loop left open: the next run must not inherit them, nor their weight cache."""
-    torch.set_autocast_enabled("cpu", False)
-    if torch.cuda.is_available():
-        torch.set_autocast_enabled("cuda", False)
-    for _ in range(torch.autocast_increment_nesting()):
-        torch.autocast_decrement_nesting()
-    torch.clear_autocast_cache()
-    torch.set_autocast_cache_enabled(True)
-
-
-@contextmanager
-def _eager() -> Iterator[None]:
-    """Run `torch.compile`d code eagerly: the tracer sees eager ops, and both must be the same run."""
-    torch.compiler.set_stance("force_eager")
-    try:
-        yield
-    finally:
-        torch.compiler.set_stance("default")
-
-
-@contextmanager
-def _alarm(deadline: float | None) -> Iterator[None]:
-    """Raise BudgetSpent at the deadline, inside hanging Python code too (main thread of a POSIX system)."""
-    if deadline is None:
-        yield
-        return
-    left = deadline - time.monotonic()
-    if left <= 0:
-        raise BudgetSpent
-    if threading.current_thread() is not threading.main_thread() or not hasattr(signal, "setitimer"):
-        yield
-        return
-
-    def ring(_signal: int, _frame: Any) -> None:
-        raise BudgetSpent
-
-    previous = signal.signal(signal.SIGALRM, ring)
-    signal.setitimer(signal.ITIMER_REAL, left)
-    try:
-        yield
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, previous)
-
-
-__all__ = ["BudgetSpent", "Run", "Tracing", "failed", "named_tensors", "run", "seed"]

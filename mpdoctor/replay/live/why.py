@@ -11,8 +11,8 @@ from typing import Any
 import torch
 from torch.utils._pytree import tree_map
 
+from mpdoctor.replay.live.events import Call, Event, External
 from mpdoctor.replay.live.finiteness import NAN, dtype_name, kind_name
-from mpdoctor.replay.live.op_trace import Call, Event, External
 
 
 class Mechanism(StrEnum):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from mpdoctor import __version__
+from mpdoctor.core.version import __version__
 from mpdoctor.core.finding import Finding
 from mpdoctor.core.location import TensorSite
 from mpdoctor.core.report import ExperimentOutcome, Report

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from mpdoctor import __version__
+from mpdoctor.core.version import __version__
 from mpdoctor.core.finding import Confidence, Finding, Severity
 from mpdoctor.core.gate import Outcome
 from mpdoctor.core.jsonable import to_json

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from mpdoctor import __version__
+from mpdoctor.core.version import __version__
 from mpdoctor.core.finding import Finding
 from mpdoctor.core.jsonable import to_json
 from mpdoctor.core.report import Report

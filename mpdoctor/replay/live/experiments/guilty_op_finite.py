@@ -7,8 +7,8 @@ When it misleads: it is a proof of place, not a cure.
 from __future__ import annotations
 
 from mpdoctor.replay.live.changes import Changes
+from mpdoctor.replay.live.events import Event
 from mpdoctor.replay.live.experiment import Experiment, Judgement, Lab, failing, first
-from mpdoctor.replay.live.op_trace import Event
 
 
 def obstacle(lab: Lab) -> str | None:

@@ -1,0 +1,87 @@
+"""State of the process that a run must find the same each time, and leave as it was: random numbers, autocast, the clock."""
+
+from __future__ import annotations
+
+import random
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import Any
+
+import torch
+
+SEED = 0
+"""Seed of torch, NumPy and random before a session is built; a recipe that seeds itself overrides it."""
+
+
+class BudgetSpent(Exception):
+    """The time that a run may take is over."""
+
+
+def seed(value: int) -> None:
+    """Seed torch, NumPy (where installed) and random."""
+    torch.manual_seed(value)
+    random.seed(value)
+    with suppress(ImportError):
+        import numpy
+
+        numpy.random.seed(value)
+
+
+@contextmanager
+def rng_restored() -> Iterator[None]:
+    """Give the process its own random state back afterwards."""
+    torch_state, python_state = torch.get_rng_state(), random.getstate()
+    try:
+        yield
+    finally:
+        torch.set_rng_state(torch_state)
+        random.setstate(python_state)
+
+
+def close_autocast() -> None:
+    """Close autocast regions that a loop left open: the next run must not inherit them, nor their weight cache."""
+    torch.set_autocast_enabled("cpu", False)
+    if torch.cuda.is_available():
+        torch.set_autocast_enabled("cuda", False)
+    for _ in range(torch.autocast_increment_nesting()):
+        torch.autocast_decrement_nesting()
+    torch.clear_autocast_cache()
+    torch.set_autocast_cache_enabled(True)
+
+
+@contextmanager
+def eager() -> Iterator[None]:
+    """Run `torch.compile`d code eagerly: the tracer sees eager ops, and both must be the same run."""
+    torch.compiler.set_stance("forceeager")
+    try:
+        yield
+    finally:
+        torch.compiler.set_stance("default")
+
+
+@contextmanager
+def alarm(deadline: float | None) -> Iterator[None]:
+    """Raise BudgetSpent at the deadline, inside hanging Python code too (main thread of a POSIX system)."""
+    if deadline is None:
+        yield
+        return
+    left = deadline - time.monotonic()
+    if left <= 0:
+        raise BudgetSpent
+    if threading.current_thread() is not threading.main_thread() or not hasattr(signal, "setitimer"):
+        yield
+        return
+
+    def ring(_signal: int, _frame: Any) -> None:
+        raise BudgetSpent
+
+    previous = signal.signal(signal.SIGALRM, ring)
+    signal.setitimer(signal.ITIMER_REAL, left)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, previous)
