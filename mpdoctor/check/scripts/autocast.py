@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from mpdoctor.check.scripts.dtypes import dtypes
-from mpdoctor.check.scripts.model import Script
+from mpdoctor.check.scripts.model import Script, once
 from mpdoctor.check.scripts.scopes import Context
 
 _POSITIONS = {
@@ -151,6 +151,7 @@ def gradless(script: Script, context: Context) -> bool:
     return False
 
 
+@once
 def every_autocast(script: Script) -> list[tuple[Autocast, Context]]:
     """All calls of the script that make an autocast context and may turn it on."""
     found = []

@@ -19,6 +19,8 @@ Place = tuple[ast.expr, Context]
 
 _HOPS = 6
 """How many names are followed from an expression to its value; real code needs one or two."""
+_MOST_VALUES = 50
+"""How many values of one name are told apart."""
 _USUAL_NAMES = {"F": "torch.nn.functional", "nn": "torch.nn", "np": "numpy", "pd": "pandas", "tf": "tensorflow", "jnp": "jax.numpy"}
 """What these names stand for in a file that binds them nowhere (a notebook's star import)."""
 _FRAMEWORKS = (
@@ -63,7 +65,7 @@ class Script:
         self.contexts, self.parents, self.uses = walk.contexts, walk.parents, walk.uses
         self._qualnames: dict[ast.expr, str | None] = {}
         self._ops: dict[ast.expr, Op | None] = {}
-        self._evaluating: set[ast.expr] = set()
+        self._numbers: dict[ast.expr, float | None] = {}
         self.answers: dict[object, Any] = {}
         """Answers that other modules worked out, by question."""
 
@@ -96,12 +98,16 @@ class Script:
             return self.imports[node.id]
         bindings = self.module.bindings.get(node.id, [])
         if not bindings:
-            if any(node.id in scope.bindings for scope in self.scopes):
+            if node.id in self._bound_names:
                 return None
             star = next((module for module in self._stars if module.partition(".")[0] in _FRAMEWORKS and node.id not in _USUAL_NAMES), None)
             return f"{star}.{node.id}" if star and node.id != "torch" else _USUAL_NAMES.get(node.id, node.id)
         value = bindings[0].value
         return self.qualname(value) if len(bindings) == 1 and isinstance(value, (ast.Name, ast.Attribute)) else None
+
+    @cached_property
+    def _bound_names(self) -> frozenset[str]:
+        return frozenset(name for scope in self.scopes for name in scope.bindings)
 
     def named(self, *names: str) -> Iterator[tuple[ast.Call, Context]]:
         """Calls whose called name ends in one of `names`, in the order of the file."""
@@ -189,9 +195,9 @@ class Script:
         found: list[Place] = []
         seen: set[int] = set()
         queue: list[tuple[ast.expr, Context, int]] = [(node, context, 0)]
-        while queue and len(found) < 50:
+        while queue and len(found) < _MOST_VALUES:
             current, place, hops = queue.pop(0)
-            if id(current) in seen or hops > _HOPS:
+            if id(current) in seen or hops > _HOPS or len(seen) > 4 * _MOST_VALUES:
                 continue
             seen.add(id(current))
             match current:
@@ -226,12 +232,23 @@ class Script:
 
     def number(self, node: ast.expr | None, context: Context) -> float | None:
         """The value of a numeric expression made of literals and of names with a single numeric value; None when it is not known."""
-        if node is None or node in self._evaluating:  # `n = n + 1` has no value of its own
+        if node is None:
             return None
-        self._evaluating.add(node)
-        numbers = {self._number(value, there) for value, there in self.values(node, context)}
-        self._evaluating.discard(node)
-        return numbers.pop() if len(numbers) == 1 else None
+        if isinstance(node, ast.Constant):
+            return self._number(node, context)
+        if node not in self._numbers:
+            self._numbers[node] = None  # `n = n + 1` has no value of its own
+            self._numbers[node] = self._only_number(self.values(node, context))
+        return self._numbers[node]
+
+    def _only_number(self, values: list[Place]) -> float | None:
+        first: float | None = None
+        for value, there in values:
+            number = self._number(value, there)
+            if number is None or (first is not None and number != first):
+                return None
+            first = number
+        return first
 
     def _number(self, node: ast.expr, context: Context) -> float | None:
         try:

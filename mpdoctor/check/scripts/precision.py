@@ -192,8 +192,7 @@ def at(script: Script, context: Context, dtype: str) -> Seen | None:
         return Seen(node=made.node, text=f"autocast in {dtype}") if made.only(dtype) else None
     if script.enclosing_module(context.scope) is not None:
         return visible(script, dtype)
-    caller = _called_under(script, context.scope, dtype, ())
-    return caller or pure(script, dtype)
+    return _called_under(script, context.scope, dtype, ())
 
 
 def _called_under(script: Script, scope: Scope, dtype: str, stack: tuple[Scope, ...]) -> Seen | None:

@@ -75,7 +75,7 @@ class Source:
 
 def split_lines(text: str) -> tuple[str, ...]:
     """Lines as Python's tokenizer counts them (`str.splitlines` also splits at form feeds and at Unicode's separators)."""
-    return tuple(_NEWLINE.split(text))
+    return tuple(_NEWLINE.split(text) if "\r" in text else text.split("\n"))
 
 
 def parse(file: str, text: str, *, notebook: bool = False) -> ast.Module:

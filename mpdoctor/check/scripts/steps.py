@@ -26,7 +26,7 @@ class Do(StrEnum):
     SCALED_BACKWARD = "scaled-backward"
     """`subject` is the scaler."""
     FRAMEWORK_BACKWARD = "framework-backward"
-    """accelerate, Fabric, DeepSpeed, apex: whether the loss is scaled is not visible. `subject` is the framework's object."""
+    """accelerate, Fabric, DeepSpeed, apex, fairseq: whether the loss is scaled is not visible. `subject` is the framework's object."""
     UNSCALE = "unscale"
     CLIP = "clip"
     OPTIMIZER_STEP = "optimizer-step"
@@ -165,12 +165,16 @@ def _step(script: Script, action: ast.Call | ast.Assign, context: Context) -> St
             return Step(Do.CLEAR_CACHE, action, context)
         case "__enter__" | "__exit__" | "enter_context":
             return _entered(script, action, name, owner, first, context)
-    if name in _CLIPS:
-        framework = owner is not None and role(script, owner, context) is Role.FRAMEWORK
-        return None if framework else Step(Do.CLIP, action, context)
+    if name in _CLIPS and (owner is None or script.qualname(function) is not None or _is_module_method(script, name, owner, context)):
+        return Step(Do.CLIP, action, context)
     if name in ("clamp_", "clip_") and owner is not None and ".grad" in script.key(owner):
         return Step(Do.CLIP, action, context)
     return None
+
+
+def _is_module_method(script: Script, name: str, owner: ast.expr, context: Context) -> bool:
+    """Whether it is the clipping method of a sharded module; those of frameworks and of wrapped optimizers know of the scale."""
+    return name.endswith("_") and role(script, owner, context) not in (Role.FRAMEWORK, Role.OPTIMIZER)
 
 
 def _backward(script: Script, call: ast.Call, owner: ast.expr | None, context: Context) -> Step | None:
@@ -181,7 +185,7 @@ def _backward(script: Script, call: ast.Call, owner: ast.expr | None, context: C
         if not call.args:
             return None
         loss = call.args[0]
-    elif call.args and (script.calls.get("manual_backward") or role(script, owner, context) is Role.FRAMEWORK):
+    elif call.args and (script.calls.get("manual_backward") or role(script, owner, context) in (Role.FRAMEWORK, Role.OPTIMIZER)):
         return Step(Do.FRAMEWORK_BACKWARD, call, context, script.key(owner))
     value, there = loss, context
     for _ in range(2):

@@ -70,12 +70,13 @@ _REMEDY = (
 def check(script: Script) -> Iterator[Hit]:
     """Find fp16 forward passes of training loops without a scaler."""
     recipe = _recipe(script)
-    if recipe is None and (_SCALING.search(script.source.text) or not _plain_loop(script)):
+    autocasts = autocast.every_autocast(script)
+    if not autocasts or (recipe is None and (not _plain_loop(script) or _SCALING.search(script.source.text))):
         return
     scaler = recipe.get("scaler") if recipe is not None else None
     if isinstance(scaler, ast.Constant) and scaler.value:
         return
-    for made, context in autocast.every_autocast(script):
+    for made, context in autocasts:
         if "fp16" not in made.dtypes or autocast.gradless(script, context) or _only_evaluates(script, made, context):
             continue
         certain = made.enabled is True and made.dtypes == {"fp16"} and (made.explicit or made.device == "cuda")

@@ -10,7 +10,8 @@ every later one comes a step (or, with schedules per epoch, a whole epoch) early
 before its time.
 
 When it is fine
-When the schedule is so long that one step does not matter. PyTorch's own warning about the order also appears when a GradScaler
+When the schedule is so long that one step does not matter, and for a scheduler that is not one of torch's or transformers' and may
+be made for this order (then the finding is only a note). PyTorch's own warning about the order also appears when a GradScaler
 skips the first steps; that case is normal, and this rule does not report it.
 
 Example
@@ -48,13 +49,14 @@ PyTorch, `torch.optim`, "How to adjust learning rate"; pytorch/pytorch#55585.
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 
 from mpdoctor.check.scripts.hits import hit, shown
 from mpdoctor.check.scripts.model import Script
 from mpdoctor.check.scripts.scopes import Loop
 from mpdoctor.check.scripts.steps import Do, Sequence, Step, sequences
-from mpdoctor.core.finding import Severity
+from mpdoctor.core.finding import Confidence, Severity
 from mpdoctor.core.rule import Hit, Rule
 
 _STEPS = (Do.OPTIMIZER_STEP, Do.SCALER_STEP)
@@ -68,13 +70,25 @@ def check(script: Script) -> Iterator[Hit]:
                 continue
             later = _later(sequence, index)
             if later is not None:
+                standard = _is_standard(script, step)
                 yield hit(
                     script,
                     step.node,
                     f"{shown(script, step.node)} comes before the optimizer's step in the same loop: the schedule's first rate is never used.",
                     remedy="Move the scheduler's step behind the optimizer's.",
                     because=((later.node, "the optimizer steps only here"),),
+                    severity=Severity.INFO if standard is False else None,
+                    confidence={True: Confidence.HIGH, None: Confidence.MEDIUM, False: Confidence.LOW}[standard],
                 )
+
+
+def _is_standard(script: Script, step: Step) -> bool | None:
+    """Whether the scheduler is one of torch's or transformers', which are stepped after the optimizer; None when its making is not visible."""
+    if not isinstance(step.node, ast.Call) or not isinstance(step.node.func, ast.Attribute):
+        return None
+    values = script.values(step.node.func.value, script.contexts[step.node])
+    names = [script.qualname(value.func) or "" for value, _ in values if isinstance(value, ast.Call)]
+    return any(name.startswith(("torch.optim.lr_scheduler.", "transformers.")) for name in names) if names else None
 
 
 def _later(sequence: Sequence, index: int) -> Step | None:
@@ -83,7 +97,7 @@ def _later(sequence: Sequence, index: int) -> Step | None:
     for other in sequence[index + 1 :]:
         if other.do in _STEPS and other.meets(step):
             loop = _common(step, other)
-            if loop is None:
+            if loop is None or loop is not step.context.loops[-1]:  # a loop further out runs whole trainings one after the other
                 continue
             before = [earlier for earlier in sequence[:index] if earlier.do in _STEPS and loop in earlier.context.loops]
             return None if before else other

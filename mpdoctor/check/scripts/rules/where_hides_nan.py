@@ -71,6 +71,8 @@ def _judge(script: Script, node: ast.Call, condition: ast.expr, arms: tuple[ast.
     tested = _names(script, condition, context)
     for arm in arms:
         for unsafe, operand in _unsafe(script, arm, context):
+            if isinstance(unsafe, ast.BinOp) and isinstance(unsafe.op, ast.Div) and not _zeros_left_out(script, condition, operand, context):
+                continue
             if tested & _names(script, operand, context) and not leaves_graph(script, unsafe):
                 yield hit(
                     script,
@@ -81,6 +83,23 @@ def _judge(script: Script, node: ast.Call, condition: ast.expr, arms: tuple[ast.
                     because=((unsafe, "this is what the selection hides"),) if unsafe.lineno != node.lineno else (),
                 )
                 return
+
+
+def _zeros_left_out(script: Script, condition: ast.expr, divisor: ast.expr, context: Context) -> bool:
+    """Whether a condition compares a divisor with a number; `where(error < beta, error ** 2 / beta, ...)` does not."""
+    if script.number(divisor, context) is not None:
+        return False
+    names = _names(script, divisor, context)
+    condition, context = script.resolve(condition, context)
+    for part in within(condition, (ast.Compare, ast.Call)):
+        if isinstance(part, ast.Compare):
+            sides = [part.left, *part.comparators]
+            if any(script.number(side, context) is not None for side in sides) and any(names & _names(script, side, context) for side in sides):
+                return True
+        op = script.op(part) if isinstance(part, ast.Call) else None
+        if op is not None and op.name in ("isfinite", "isnan", "isinf", "gt", "ge", "ne", "eq", "lt", "le"):
+            return bool(names & _names(script, op.operand, context))
+    return False
 
 
 def _unsafe(script: Script, arm: ast.expr, context: Context, depth: int = 0) -> Iterator[tuple[ast.expr, ast.expr]]:
