@@ -16,6 +16,8 @@ from mpdoctor.replay.live.why import Why, explain
 
 _TORCH = str(Path(torch.__file__).parent)
 _PACKAGE = str(Path(__file__).parents[2])
+_DEMOS = str(Path(__file__).parents[2] / "demos")
+"""The bundled runs stand for a user's code."""
 _END_ORDER = {"loss": 0, "gradient": 1, "parameter": 2, "buffer": 3}
 
 
@@ -25,7 +27,8 @@ def source_line(stack: Any) -> FileSpan | None:
         return None
     for frame in reversed(stack.summary()):
         name = frame.filename
-        if not name.startswith((_TORCH, _PACKAGE, "<frozen")) and "torch/" not in name:
+        own = name.startswith((_TORCH, _PACKAGE, "<frozen", "torch/")) and not name.startswith(_DEMOS)
+        if not own:
             return FileSpan(file=name, line=frame.lineno)
     return None
 

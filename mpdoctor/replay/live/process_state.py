@@ -55,7 +55,7 @@ def close_autocast() -> None:
 @contextmanager
 def eager() -> Iterator[None]:
     """Run `torch.compile`d code eagerly: the tracer sees eager ops, and both must be the same run."""
-    torch.compiler.set_stance("forceeager")
+    torch.compiler.set_stance("force_eager")
     try:
         yield
     finally:
