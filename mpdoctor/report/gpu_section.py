@@ -18,14 +18,14 @@ FORMATS = ("fp16", "bf16", "tf32", "fp8", "fp4")
 
 
 def gpu_section(report: Report, ink: Ink | None = None) -> list[RenderableType]:
-    """The table of devices, and what to set. Works for any report."""
+    """The devices, and what to set. Works for any report. Plain lines, not tables: these cost less, and this report is made every time a job starts."""
     ink = ink or Ink()
     if not report.gpus:
         return []
-    parts: list[RenderableType] = [ink.title("Devices", _driver(report)), _devices(report, ink)]
+    parts: list[RenderableType] = [ink.title("Devices", _driver(report)), *_devices(report, ink)]
     settings = report.recommendation.get("settings")
     if isinstance(settings, Mapping) and settings and not ink.quiet:
-        parts += [Text(""), ink.title("What to set", str(report.recommendation.get("text", ""))), _settings(settings, ink)]
+        parts += [Text(""), ink.title("What to set", str(report.recommendation.get("text", ""))), *_settings(settings, ink)]
     return parts
 
 
@@ -36,21 +36,28 @@ def _driver(report: Report) -> str:
     return f"NVIDIA driver {driver}{f', CUDA {cuda}' if cuda else ''}"
 
 
-def _devices(report: Report, ink: Ink) -> RenderableType:
+def _devices(report: Report, ink: Ink) -> list[Text]:
     """GPUs that are alike share the lines on formats; health is each one's own."""
-    table = ink.grid(4, None)
+    lines = []
     for gpus in _alike(report):
         first = gpus[0]
-        numbers = [gpu.ref.index for gpu in gpus if gpu.ref.index is not None]
-        label = "CPU" if first.source == "cpu" else ranges(numbers)
-        table.add_row(ink(label, "cyan"), ink.join((first.name, "bold"), (f"  {_facts(first)}" if _facts(first) else "", "dim")))
-        lines = ink.grid(8, None, gap=1)
-        for name, text, style in _lines(first, _advice(report, first)):
-            lines.add_row(ink(name, "dim"), ink(text, style))
-        for who, (text, style) in _healths(gpus, report):
-            lines.add_row(ink("health", "dim"), ink(f"{who}{text}", style))
-        table.add_row("", lines)
-    return table
+        label = "CPU" if first.source == "cpu" else ranges([gpu.ref.index for gpu in gpus if gpu.ref.index is not None])
+        facts = _facts(first)
+        lines.append(ink.join((f"{label:<5} ", "cyan"), (first.name, "bold"), (f"  {facts}" if facts else "", "dim")))
+        lines += [_labelled(name, text, style, ink) for name, text, style in _lines(first, _advice(report, first))]
+        lines += [_labelled("health", f"{who}{text}", style, ink) for who, (text, style) in _healths(gpus, report)]
+    return lines
+
+
+def _labelled(label: str, text: str, style: str, ink: Ink) -> Text:
+    """A line under a device; what does not fit goes on under its beginning."""
+    indent = 15
+    wrapped = [text]
+    if len(text) > ink.width - indent:
+        from textwrap import wrap
+
+        wrapped = wrap(text, max(20, ink.width - indent))
+    return ink.join((f"      {label:<8} ", "dim"), (f"\n{' ' * indent}".join(wrapped), style))
 
 
 def _alike(report: Report) -> list[list[GpuInfo]]:
@@ -97,11 +104,11 @@ def _facts(gpu: GpuInfo) -> str:
         facts.append(str(target))
     if gpu.architecture.value and gpu.source != "cpu":
         facts.append(gpu.architecture.value)
-    total, shared = gpu.metric("memory_total_bytes"), gpu.metric("system_memory_bytes")
-    if total:
-        facts.append(f"{total.value / 2**30:.3g} GiB")
-    elif shared:
-        facts.append(f"shares {shared.value / 2**30:.3g} GiB with the system")
+    total, shared = gpu.metric("memory_total_bytes").value, gpu.metric("system_memory_bytes").value
+    if total is not None:
+        facts.append(f"{total / 2**30:.3g} GiB")
+    elif shared is not None:
+        facts.append(f"shares {shared / 2**30:.3g} GiB with the system")
     return ", ".join(facts)
 
 
@@ -134,9 +141,9 @@ def _health(gpu: GpuInfo, report: Report) -> tuple[str, str]:
     return told, "green" if gpu.metric("ecc_enabled").value else ""
 
 
-def _settings(settings: Mapping[str, Any], ink: Ink) -> RenderableType:
-    table = ink.grid(13, None)
+def _settings(settings: Mapping[str, Any], ink: Ink) -> list[Text]:
+    lines = []
     for framework, snippet in settings.items():
-        for index, line in enumerate(str(snippet).splitlines()):
-            table.add_row(ink(framework if index == 0 else "", "dim"), ink(line))
-    return table
+        first, *more = str(snippet).splitlines() or [""]
+        lines.append(ink.join((f"{framework:<14} ", "dim"), "\n".join([first, *(f"{'':<15}{line}" for line in more)])))
+    return lines

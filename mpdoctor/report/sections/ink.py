@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from rich.console import RenderableType
 from rich.padding import Padding
-from rich.table import Table
 from rich.text import Text
 
 from mpdoctor.core.cause import Standing
 from mpdoctor.core.finding import Severity
 from mpdoctor.core.record import dataclass
 from mpdoctor.report.characters import one_line, to_ascii, visible
+from mpdoctor.report.sections.grid import Grid
 
 STANDINGS = {
     Standing.CONFIRMED: ("✗ confirmed", "bold red"),
@@ -73,12 +73,6 @@ class Ink:
         return Padding(what, (0, 0, 0, by))
 
     @staticmethod
-    def grid(*widths: int | None, gap: int = 2) -> Table:
+    def grid(*widths: int | None, gap: int = 2) -> Grid:
         """A table without lines: a fixed width per column, None for the one that takes the rest and wraps."""
-        table = Table.grid(padding=(0, gap, 0, 0), expand=True)
-        for width in widths:
-            if width is None:
-                table.add_column(ratio=1, overflow="fold")
-            else:
-                table.add_column(width=width, overflow="fold")
-        return table
+        return Grid(*widths, gap=gap)
