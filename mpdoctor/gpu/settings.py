@@ -13,7 +13,7 @@ FRAMEWORKS = ("PyTorch", "HF Trainer", "accelerate", "DeepSpeed", "Lightning", "
 _LIGHTNING = {"bf16": "bf16-mixed", "fp16": "16-mixed", None: "32-true"}
 
 _TORCHTUNE = {
-    "bf16": "dtype: bf16  # weights and optimizer state in bf16, too: small learning rates need fp32",
+    "bf16": "dtype: bf16  # weights and optimizer state too, no fp32 copy",
     "fp16": "dtype: fp32  # torchtune refuses fp16: it has no loss scaler",
     None: "dtype: fp32",
 }
@@ -70,7 +70,7 @@ def _deepspeed(half: str | None) -> str:
         case "bf16":
             return '"bf16": {"enabled": true}'
         case "fp16":
-            return '"fp16": {"enabled": true, "loss_scale": 0, "initial_scale_power": 16}'
+            return '"fp16": {"enabled": true, "loss_scale": 0,\n         "initial_scale_power": 16}'
     return '"fp16": {"enabled": false}, "bf16": {"enabled": false}'
 
 

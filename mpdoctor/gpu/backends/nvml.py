@@ -72,6 +72,9 @@ CLOCK_REASONS = {
     0x40: "hardware thermal", 0x80: "power brake", 0x100: "display clocks", 0x200: "board limit", 0x400: "reliability",
 }  # fmt: skip
 
+_CHILD = "import sys; sys.path.append(sys.argv.pop(1)); import nvml_child; nvml_child.main()"
+"""Run with -I and -S: the child needs nothing that the environment or site-packages add. As an imported module, unlike a script, it is compiled once."""
+
 SHARES_SYSTEM_MEMORY = frozenset({(5, 3), (6, 2), (7, 2), (8, 7), (11, 0), (12, 1)})
 """Compute capabilities of systems whose GPU has no memory of its own: NVML has no numbers there."""
 
@@ -114,11 +117,15 @@ def start(*, limit: float, kernel_log: bool) -> Interview | Driver:
     if bindings is None or bindings.origin is None:
         return Driver(state="not-asked", detail="the package nvidia-ml-py is not installed")
     folder = str(Path(bindings.origin).parent)
-    # -I and -S: the child needs nothing that the environment or site-packages could add, and starts in half the time
-    command = [sys.executable, "-I", "-S", nvml_child.__file__, folder]
+    command = [sys.executable, "-I", "-S", "-c", _CHILD, str(Path(nvml_child.__file__).parent), folder]
     log = "kernel-log" if kernel_log else "no"
     try:
-        return Interview(lambda left_out: [*command, left_out, log], limit=limit, patience=limit / 3)
+        return Interview(
+            lambda left_out: [*command, left_out, log],
+            answer=lambda fd, left_out: nvml_child.answer(fd, folder, left_out, kernel_log=kernel_log),
+            limit=limit,
+            patience=limit / 3,
+        )
     except OSError as error:
         return Driver(state="failed", detail=f"could not start Python to ask NVML: {error}")
 

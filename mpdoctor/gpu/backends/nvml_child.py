@@ -1,25 +1,28 @@
-"""Asks NVML every question, in a process of its own. Run as a script by `isolation`; imports nothing of mpdoctor.
+"""Asks NVML every question, in a process of its own; imports nothing of mpdoctor.
 
-It is started without `site`, and imports only what pynvml needs: its start is part of every `mpdoctor gpu`. Every question is announced
-before it is asked, so that the parent knows which one crashed or hung. Nothing but `Get` functions is called.
+Its start is part of every `mpdoctor gpu`, so it runs without `site` and imports only what pynvml needs (not even `typing`). Every question is
+announced before it is asked, so that the parent knows which one crashed or hung. Nothing but `Get` functions is called.
 
 Arguments: the folder of pynvml; questions to leave out (`DEVICE:QUESTION`, comma-separated, `*` for all of a device); whether to read the kernel log.
 """
 
 from __future__ import annotations
 
-import errno
+import gc
 import marshal
 import os
 import sys
-from collections.abc import Callable
-from typing import Any
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    Answer = dict[str, Any]
+    """Metrics by name."""
 
 N: Any = None
 """pynvml, once imported."""
-
-Answer = dict[str, Any]
-"""Metrics by name."""
 
 
 class Unanswered(Exception):
@@ -279,6 +282,7 @@ def _import_pynvml(folder: str) -> Answer:
 def _kernel_log() -> Answer:
     """NVIDIA's lines of the kernel's message buffer (syslog(2): 10 asks for its size, 3 reads it without clearing)."""
     import ctypes
+    import errno
 
     libc = ctypes.CDLL(None, use_errno=True)
     size = libc.klogctl(10, None, 0)
@@ -307,13 +311,11 @@ def interview(wire: Wire, folder: str, *, kernel_log: bool) -> bool:
     return True
 
 
-def main() -> None:
-    """Answer on what was stdout; whatever the libraries print goes nowhere."""
-    fd = os.dup(1)
-    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-    folder, left_out, kernel_log = sys.argv[1:4]
+def answer(fd: int, folder: str, left_out: str, *, kernel_log: bool) -> None:
+    """Answer everything to `fd` and end the process. What the libraries print must already go nowhere."""
+    gc.disable()
     wire = Wire(fd, set(left_out.split(",")))
-    started = interview(wire, folder, kernel_log=kernel_log == "kernel-log")
+    started = interview(wire, folder, kernel_log=kernel_log)
     wire.record("end")
     wire.flush()
     if started:
@@ -321,5 +323,9 @@ def main() -> None:
     os._exit(0)  # the driver's own exit handlers have been seen to hang
 
 
-if __name__ == "__main__":
-    main()
+def main() -> None:
+    """Answer on what was stdout."""
+    fd = os.dup(1)
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+    folder, left_out, kernel_log = sys.argv[1:4]
+    answer(fd, folder, left_out, kernel_log=kernel_log == "kernel-log")

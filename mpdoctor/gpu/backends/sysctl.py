@@ -19,7 +19,7 @@ def facts(root: Path = Path("/")) -> dict[str, str]:
         return parse(recorded.read_text(encoding="utf-8", errors="replace")) if recorded.is_file() else {}
     if platform.system() != "Darwin":
         return {}
-    found = {}
+    found: dict[str, str] = {}
     for key in _KEYS:  # one at a time: a name that this macOS does not have fails the whole call
         try:
             run = subprocess.run(["/usr/sbin/sysctl", key], capture_output=True, text=True, timeout=5, check=False)
