@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from mpdoctor.check import checkpoint
-from mpdoctor.check.dialect import Dialect, dialects, recognise
+from mpdoctor.check.dialect import Dialect, Role, dialects, recognise
 from mpdoctor.check.includes import with_bases
 from mpdoctor.check.references import referenced
 from mpdoctor.check.sources.load import load
@@ -149,7 +149,7 @@ class Intake:
         if self.dialect is not None:
             forced = dialects()[self.dialect]
             # The option names the trainer's dialect; a DeepSpeed or accelerate file beside it stays what it is.
-            if recognition.dialect is None or recognition.dialect.role is forced.role:
+            if forced.role is not Role.PART and (recognition.dialect is None or recognition.dialect.role is forced.role):
                 return forced
         if recognition.dialect is not None and recognition.rival is not None:
             mine, other = recognition.dialect, recognition.rival

@@ -1,0 +1,1 @@
+"""What a run logs, hides, and has logged (CFG6)."""

@@ -1,0 +1,1 @@
+"""Saving, exporting, resuming (CFG7)."""

@@ -1,0 +1,1 @@
+"""Settings that only cost time (CFG85)."""
