@@ -164,11 +164,10 @@ def _feed(runs: list[Run], queue: SimpleQueue[int], mode: str, seconds: float) -
 def table(runs: list[Run]) -> str:
     """Scores, the confusion matrix of causes, and everything that was missed."""
     lines = []
-    for kind in dict.fromkeys(run.kind.removesuffix(" twin").removesuffix("twin").strip() or "twin" for run in runs):
+    for kind in ("fault", "twin", "healthy", "extra fault", "extra twin", "extra healthy"):
         lines += _scores([run for run in runs if run.kind == kind])
-        lines += _scores([run for run in runs if run.kind == {"fault": "twin", "extra fault": "extra twin"}.get(kind)])
     faults = [run for run in runs if run.truth]
-    rows = list(dict.fromkeys(sorted(run.truth["causes"][0] for run in faults if run.truth)))
+    rows = sorted({run.truth["causes"][0] for run in faults if run.truth})
     columns = [*rows, *sorted({run.cause for run in faults} - set(rows))]
     counts = Counter((run.truth["causes"][0], run.cause) for run in faults if run.truth)
     lines += ["", "best cause (down) against the cause named (across)", f"{'':20s} " + " ".join(f"{c[:9]:>9s}" for c in columns)]
@@ -211,6 +210,10 @@ def main(names: list[str]) -> None:
     with tempfile.TemporaryDirectory() as folder:
         runs = plan(Path(folder), names)
         run_all(runs)
+        if dump := os.environ.get("MPDOCTOR_MATRIX_JSON"):
+            Path(dump).write_text(
+                json.dumps([{"kind": r.kind, "name": r.name, "truth": r.truth, "answer": r.answer} for r in runs]), encoding="utf-8"
+            )
         for run in runs if names else ():
             print(f"{run.kind} {run.name}", json.dumps({k: v for k, v in run.answer.items() if k != "places"}, indent=1), sep="\n")
         print(table(runs))

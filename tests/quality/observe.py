@@ -202,7 +202,7 @@ def run(recipe: types.ModuleType, *, trace: bool = True, trace_steps: int = 1) -
             if watch:
                 watch.step = step
             with watch or contextlib.nullcontext():
-                logged = _step(recipe, model, optimizer, batch, scaler, config)
+                logged = plain_step(recipe, model, optimizer, batch, scaler, config)
             if scheduler:
                 scheduler.step()
             if hasattr(recipe, "after_step"):
@@ -233,7 +233,7 @@ def run(recipe: types.ModuleType, *, trace: bool = True, trace_steps: int = 1) -
     return seen
 
 
-def _step(recipe: Any, model: Any, optimizer: Any, batch: Any, scaler: Any, config: dict[str, Any]) -> dict[str, Any]:
+def plain_step(recipe: Any, model: Any, optimizer: Any, batch: Any, scaler: Any, config: dict[str, Any]) -> dict[str, Any]:
     """One step: the recipe's own, or the plain one."""
     if hasattr(recipe, "step"):
         return recipe.step(model, optimizer, batch, scaler) or {}

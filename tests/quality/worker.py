@@ -59,14 +59,16 @@ def replay_recipe(path: Path) -> dict[str, Any]:
     }
 
 
-def peer_recipe(path: Path) -> dict[str, Any]:
-    """What the other tools say."""
-    import score_peers
-
-    return score_peers.all_tools(path)
+MODES: dict[str, Callable[[Path], dict[str, Any]]] = {"observe": observe_recipe, "train": train_recipe, "replay": replay_recipe}
 
 
-MODES: dict[str, Callable[[Path], dict[str, Any]]] = {"observe": observe_recipe, "train": train_recipe, "replay": replay_recipe, "peers": peer_recipe}
+def answer(mode: str, path: Path) -> dict[str, Any]:
+    """Does one job; `peer:NAME` is another tool of `score_peers`."""
+    if mode.startswith("peer:"):
+        import score_peers
+
+        return score_peers.TOOLS[mode.removeprefix("peer:")](path)
+    return MODES[mode](path)
 
 
 def _site(site: Any) -> dict[str, Any]:
@@ -80,11 +82,11 @@ def _child(job: dict[str, Any], pipe: int) -> None:
     try:
         with contextlib.redirect_stdout(said), contextlib.redirect_stderr(said), warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            answer = MODES[job["mode"]](Path(job["path"]))
+            said_by = answer(job["mode"], Path(job["path"]))
     except BaseException:
-        answer = {"crash": traceback.format_exc()}
+        said_by = {"crash": traceback.format_exc()}
     with os.fdopen(pipe, "w") as out:
-        json.dump(answer, out, default=str)
+        json.dump(said_by, out, default=str)
 
 
 def _run(job: dict[str, Any]) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from torch import nn
 
 def build():
     torch.manual_seed(0)
-    model = nn.Sequential(nn.Linear(8, 16), nn.Tanh(), nn.Linear(16, 3))
+    model = nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 3))
     return model, torch.optim.SGD(model.parameters(), lr=1.0, weight_decay=3.0)
 
 
@@ -26,7 +26,7 @@ def loss(model, batch):
 CONFIG = {"scaler": True, "init_scale": 64.0, "precision": "fp16 autocast + GradScaler"}
 TRUTH = {
     "causes": ["learning-rate"],
-    "first_nonfinite": {"phase": "forward", "module": "0", "op": "aten.addmm", "kind": "inf", "step": 15},
+    "first_nonfinite": {"phase": "forward", "module": "2", "op": "aten.addmm", "kind": "inf", "step": 7},
     "symptom": "loss-nonfinite",
 }
 REPAIR = [("weight_decay=3.0", "weight_decay=3e-4"), ("lr=1.0", "lr=0.5")]

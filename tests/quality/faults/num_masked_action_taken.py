@@ -45,7 +45,11 @@ CONFIG = {"precision": "fp32"}
 TRUTH = {
     "causes": ["dirty-data", "model-numerics"],
     "first_nonfinite": {"phase": "forward", "module": "", "op": "aten.masked_fill", "kind": "-inf", "step": 7},
-    "also": [{"phase": "forward", "module": "", "op": "aten._log_softmax", "kind": "-inf", "step": 7}],
+    # the mask is meant; it becomes a fault where gather picks it
+    "also": [
+        {"phase": "forward", "module": "", "op": "aten._log_softmax", "kind": "-inf", "step": 7},
+        {"phase": "loss", "module": "", "op": "aten.gather", "kind": "-inf", "step": 7},
+    ],
     "symptom": "loss-nonfinite",
 }
 REPAIR = [("LEGAL = False", "LEGAL = True")]
