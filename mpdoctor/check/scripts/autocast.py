@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from mpdoctor.check.scripts.dtypes import dtypes
 from mpdoctor.check.scripts.model import Script, once
 from mpdoctor.check.scripts.scopes import Context
+from mpdoctor.core.record import dataclass
 
 _POSITIONS = {
     "torch.autocast": ("device_type", "dtype", "enabled", "cache_enabled"),

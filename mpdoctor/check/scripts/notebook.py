@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 from bisect import bisect_right
-from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate
 from typing import Any
@@ -13,6 +12,7 @@ from typing import Any
 from mpdoctor.check.scripts.source import Source, parse, split_lines
 from mpdoctor.core.errors import NothingToJudge, UnreadableInput
 from mpdoctor.core.location import FileSpan
+from mpdoctor.core.record import dataclass
 from mpdoctor.core.rule import Skipped
 
 _TOKEN = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|[{}\[\]:,]|[^\s{}\[\]:,"]+', re.DOTALL)

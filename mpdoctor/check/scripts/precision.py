@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import ast
 import re
-from dataclasses import dataclass
 
 from mpdoctor.check.scripts import autocast
 from mpdoctor.check.scripts.dtypes import cast, dtypes
 from mpdoctor.check.scripts.model import Script, once
 from mpdoctor.check.scripts.scopes import Context, Scope
+from mpdoctor.core.record import dataclass
 
 _MODEL_NAME = re.compile(
     r"(?:^|_)(?:model|net|network|module|encoder|decoder|backbone|unet|vae|generator|discriminator|transformer|critic|actor|policy)s?(?:$|_)"

@@ -5,11 +5,11 @@ from __future__ import annotations
 import ast
 import re
 import warnings
-from dataclasses import dataclass
 from typing import Protocol
 
 from mpdoctor.core.errors import UnreadableInput
 from mpdoctor.core.location import FileSpan
+from mpdoctor.core.record import dataclass
 from mpdoctor.core.rule import Skipped
 
 MAX_CHARACTERS = 1 << 20

@@ -208,9 +208,9 @@ class Walk:
 
     def visit(self, node: ast.expr, parent: ast.AST, context: Context) -> None:
         """Visit an expression and what it is made of."""
+        self.parents[node] = parent
         if isinstance(node, ast.Constant):
             return
-        self.parents[node] = parent
         if isinstance(node, ast.Name):
             self.uses.setdefault(node.id, []).append((node, parent))
         elif isinstance(node, ast.Attribute):

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from mpdoctor.check.scripts import precision
 from mpdoctor.check.scripts.model import Script, once, within
 from mpdoctor.check.scripts.objects import ADAM_FAMILY
 from mpdoctor.check.scripts.scopes import Context
+from mpdoctor.core.record import dataclass
 
 _MASTERS = ("deepspeed", "accelerate", "colossalai", "apex", "torch.distributed.fsdp", "megatron", "fairscale", "lightning", "pytorch_lightning")
 """Packages that keep, or can be told to keep, fp32 copies of 16-bit weights outside the script."""

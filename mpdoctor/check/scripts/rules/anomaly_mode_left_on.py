@@ -5,9 +5,9 @@ What it looks for
 not behind a test.
 
 Why training breaks
-It checks every gradient for NaN and records a traceback for every op: on a CPU a step of a small GPT or of a
-convolutional net took 1.2 to 1.3 times as long, and each tiny module 140 to 170 microseconds more. With a GradScaler it does harm: the scaler finds its scale by letting some first steps overflow,
-and anomaly mode turns such a normal overflow (inf - inf in backward) into an exception.
+It checks every gradient for NaN and records a traceback for every op: on a CPU a step of a small GPT or of a convolutional net took
+1.2 to 1.3 times as long, and each tiny module 140 to 170 microseconds more. With a GradScaler it does harm: the scaler finds its scale by
+letting some first steps overflow, and anomaly mode turns such a normal overflow (inf - inf in backward) into an exception.
 
 When it is fine
 While a NaN is searched for.
