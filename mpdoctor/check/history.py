@@ -20,7 +20,10 @@ class BrokenLog:
 
 
 def broken_steps(run: CheckSubject) -> BrokenLog | None:
-    """The first sign of a broken run in the log, or None. Gradient norms of NaN beside a finite loss that keeps moving are skipped fp16 steps, and normal."""
+    """The first sign of a broken run in the log, or None.
+
+    A gradient norm of NaN beside a finite loss that keeps moving is a skipped fp16 step, and normal.
+    """
     for file in run.of("checkpoint_facts"):
         log = file.node("log_history")
         entries = [entry for entry in log.items if entry.get("loss") is not None] if log is not None else []

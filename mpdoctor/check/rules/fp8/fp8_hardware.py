@@ -4,7 +4,8 @@ What it looks for
 fp8 training on an NVIDIA GPU below compute capability 8.9.
 
 Why training breaks
-Composer raises; Accelerate warns and switches to fp16, not bf16, without saying more. Then the run needs loss scaling and overflows like any fp16 run.
+Composer raises; Accelerate warns and switches to fp16, not bf16, without saying more. Then the run needs loss scaling and overflows like any
+fp16 run.
 
 When it is fine
 Never.
@@ -36,7 +37,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from mpdoctor.check.remedy import remedy
 from mpdoctor.check.subject import CheckSubject, capability, shown
 from mpdoctor.core.finding import Remedy, Severity
 from mpdoctor.core.rule import Hit, Rule

@@ -4,7 +4,8 @@ What it looks for
 `amax_history_length`, `amax_compute_algorithm` and `optimization_level` in accelerate's `fp8_config`.
 
 Why training breaks
-The interactive set-up writes these names, the launcher reads `amax_history_len`, `amax_compute_algo` and `opt_level`: the defaults apply without a word.
+The interactive set-up writes these names, the launcher reads `amax_history_len`, `amax_compute_algo` and `opt_level`: the defaults apply without
+a word.
 
 When it is fine
 Never.
@@ -36,12 +37,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from mpdoctor.check.remedy import remedy
 from mpdoctor.check.subject import CheckSubject
 from mpdoctor.core.finding import Remedy, Severity
 from mpdoctor.core.rule import Hit, Rule
 from mpdoctor.core.training import Origin, Setting
-
 
 _NAMES = {"amax_history_length": "amax_history_len", "amax_compute_algorithm": "amax_compute_algo", "optimization_level": "opt_level"}
 
@@ -53,7 +52,9 @@ def _check(run: CheckSubject) -> Iterator[Hit]:
             if node is not None and node.value is not None:
                 yield Hit(
                     message=f"`{wrong}` is not read; the launcher reads `{right}`, so its default applies",
-                    setting=Setting(node.value if not isinstance(node.value, (dict, list)) else None, Origin.EXPLICIT, node.span(f"fp8_config.{wrong}"), node.raw),
+                    setting=Setting(
+                        node.value if not isinstance(node.value, (dict, list)) else None, Origin.EXPLICIT, node.span(f"fp8_config.{wrong}"), node.raw
+                    ),
                     remedy=Remedy(text=f"Rename it to `{right}`."),
                 )
 

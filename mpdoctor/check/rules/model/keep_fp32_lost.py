@@ -1,10 +1,12 @@
 """Modules that must stay in fp32, under fp16 autocast.
 
 What it looks for
-fp32 weights under fp16 autocast for families that list modules to keep in fp32 (BLIP-2, InstructBLIP, Kosmos 2.5, RWKV; T5 and its kin have a rule of their own).
+fp32 weights under fp16 autocast for families that list modules to keep in fp32 (BLIP-2, InstructBLIP, Kosmos 2.5, RWKV; T5 and its kin have a
+rule of their own).
 
 Why training breaks
-Transformers honours that list only when the model is loaded in fp16. Under autocast from fp32 weights the modules run in fp16 after all, and overflow.
+Transformers honours that list only when the model is loaded in fp16. Under autocast from fp32 weights the modules run in fp16 after all, and
+overflow.
 
 When it is fine
 bf16.
@@ -46,11 +48,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from mpdoctor.check.remedy import remedy
 from mpdoctor.check.subject import CheckSubject
 from mpdoctor.core.finding import Remedy, Severity
 from mpdoctor.core.rule import Hit, Rule
-
 
 _FAMILIES = ("blip-2", "blip_2", "instructblip", "instructblipvideo", "kosmos-2.5", "kosmos2_5", "rwkv")
 

@@ -38,11 +38,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from mpdoctor.check.remedy import remedy
 from mpdoctor.check.subject import CheckSubject
 from mpdoctor.core.finding import Confidence, Remedy, Severity
 from mpdoctor.core.rule import Hit, Rule
-
 
 _FAMILIES = ("gpt_oss", "qwen3_moe", "qwen3_5", "qwen3_5_moe", "glm4_moe", "gemma4")
 

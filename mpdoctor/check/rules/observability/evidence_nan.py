@@ -1,7 +1,8 @@
 """The log shows a run that is already broken.
 
 What it looks for
-In a Trainer's log: a loss that is NaN or infinite, or exactly 0 after it was not, with gradient norms of NaN. A single skipped step of a healthy fp16 run
+In a Trainer's log: a loss that is NaN or infinite, or exactly 0 after it was not, with gradient norms of NaN. A single skipped step of a healthy
+fp16 run
 (gradient norm NaN once, loss finite) is not reported.
 
 Why training breaks
@@ -12,7 +13,8 @@ Never.
 
 Example
 ```json checkpoint_facts bad
-{"global_step": 20, "log_history": [{"step": 10, "loss": 14577.98, "grad_norm": NaN}, {"step": 20, "loss": 0.0, "grad_norm": NaN}, {"step": 30, "loss": 0.0, "grad_norm": NaN}]}
+{"global_step": 20, "log_history": [{"step": 10, "loss": 14577.98, "grad_norm": NaN},
+ {"step": 20, "loss": 0.0, "grad_norm": NaN}, {"step": 30, "loss": 0.0, "grad_norm": NaN}]}
 ```
 
 Instead
@@ -32,7 +34,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from mpdoctor.check.history import broken_steps
-from mpdoctor.check.remedy import remedy
 from mpdoctor.check.subject import CheckSubject
 from mpdoctor.core.finding import Remedy, Severity
 from mpdoctor.core.rule import Hit, Rule

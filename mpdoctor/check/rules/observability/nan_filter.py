@@ -1,7 +1,8 @@
 """NaN losses are taken out of the log.
 
 What it looks for
-`logging_nan_inf_filter: true` (the HF Trainer's default): information where it is written, a warning in fp16 runs and where the log already shows NaN.
+`logging_nan_inf_filter: true` (the HF Trainer's default): information where it is written, a warning in fp16 runs and where the log already
+shows NaN.
 
 Why training breaks
 The filter replaces a NaN loss by the running mean in the log only. The step still goes back through the model and into the optimizer: the log

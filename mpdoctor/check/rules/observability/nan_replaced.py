@@ -36,13 +36,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from mpdoctor.check.remedy import remedy
 from mpdoctor.check.subject import CheckSubject
 from mpdoctor.core.finding import Remedy, Severity
 from mpdoctor.core.rule import Hit, Rule
 
-
-_MESSAGE = {"kohya": ('latents with NaN are replaced by zeros', "NaN found in latents"), "ultralytics": ("NaN reloads the last checkpoint", "recovering from last.pt")}
+_MESSAGE = {
+    "kohya": ("latents with NaN are replaced by zeros", "NaN found in latents"),
+    "ultralytics": ("NaN reloads the last checkpoint", "recovering from last.pt"),
+}
 
 
 def _check(run: CheckSubject) -> Iterator[Hit]:

@@ -4,7 +4,8 @@ What it looks for
 An average of the weights in bf16 or fp16 with a decay of 0.99 or more.
 
 Why training breaks
-Each update moves the average by 1 % or less of the difference; 16 bits round most of that away. Toward a weight of 1.0 a bf16 average with decay 0.999
+Each update moves the average by 1 % or less of the difference; 16 bits round most of that away. Toward a weight of 1.0 a bf16 average with decay
+0.999
 stops at 0.25.
 
 When it is fine
@@ -38,7 +39,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from mpdoctor.check.remedy import remedy
 from mpdoctor.check.subject import SIXTEEN_BIT, CheckSubject, shown
 from mpdoctor.core.finding import Remedy, Severity
 from mpdoctor.core.rule import Hit, Rule

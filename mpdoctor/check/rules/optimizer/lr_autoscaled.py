@@ -32,7 +32,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from mpdoctor.check.remedy import remedy
 from mpdoctor.check.subject import CheckSubject, shown
 from mpdoctor.core.finding import Remedy, Severity
 from mpdoctor.core.rule import Hit, Rule
@@ -42,7 +41,8 @@ def _check(run: CheckSubject) -> Iterator[Hit]:
     scaled, lr = run.config.lr_scaled, run.config.lr
     if scaled.value and scaled.explicit:
         yield Hit(
-            message=f"{shown(scaled)}: the learning rate ({lr.value:g} as written) is multiplied by batch or world size" if lr.value is not None
+            message=f"{shown(scaled)}: the learning rate ({lr.value:g} as written) is multiplied by batch or world size"
+            if lr.value is not None
             else f"{shown(scaled)}: the learning rate is multiplied by batch or world size",
             setting=scaled,
             remedy=Remedy(text="Compute the effective rate for your number of GPUs."),

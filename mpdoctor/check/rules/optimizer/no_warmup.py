@@ -33,7 +33,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from mpdoctor.check.remedy import remedy
 from mpdoctor.check.subject import CheckSubject, shown
 from mpdoctor.core.finding import Remedy, Severity
 from mpdoctor.core.rule import Hit, Rule
@@ -42,7 +41,13 @@ from mpdoctor.core.rule import Hit, Rule
 def _check(run: CheckSubject) -> Iterator[Hit]:
     config = run.config
     steps = config.warmup_steps
-    if not run.adam or steps.value != 0 or config.warmup_ratio.value or run.trains_adapters or (config.warmup_ratio.at and not config.warmup_ratio.known):
+    if (
+        not run.adam
+        or steps.value != 0
+        or config.warmup_ratio.value
+        or run.trains_adapters
+        or (config.warmup_ratio.at and not config.warmup_ratio.known)
+    ):
         return
     if config.method.value == "pretrain" or run.computes_in == "fp16":
         severity = Severity.WARNING

@@ -43,21 +43,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from mpdoctor.check.remedy import remedy
 from mpdoctor.check.subject import CheckSubject, shown
 from mpdoctor.core.finding import Remedy, Severity
 from mpdoctor.core.rule import Hit, Rule
 
 
 def _check(run: CheckSubject) -> Iterator[Hit]:
-    config = run.config
-    if config.optimizer_family.value in ("adam8bit", "adam4bit") and config.method.value == "full_ft" and run.language:
-        if config.lr.value is not None and config.lr.value > run.thresholds.lr_full_large:
-            yield Hit(
-                message=f"{shown(config.optimizer)} at a learning rate of {config.lr.value:g}: quantised moments are unstable that high",
-                setting=config.optimizer,
-                remedy=Remedy(text="Lower the learning rate, or keep the embeddings' state in 32 bits."),
-            )
+    config, lr = run.config, run.config.lr.value
+    quantised = config.optimizer_family.value in ("adam8bit", "adam4bit")
+    if quantised and config.method.value == "full_ft" and run.language and lr is not None and lr > run.thresholds.lr_full_large:
+        yield Hit(
+            message=f"{shown(config.optimizer)} at a learning rate of {lr:g}: quantised moments are unstable that high",
+            setting=config.optimizer,
+            remedy=Remedy(text="Lower the learning rate, or keep the embeddings' state in 32 bits."),
+        )
 
 
 RULE = Rule(code="CFG318", severity=Severity.WARNING, cause="low-precision-state", needs=("optimizer_family", "method", "lr"), check=_check)

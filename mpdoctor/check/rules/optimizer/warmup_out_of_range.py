@@ -4,7 +4,8 @@ What it looks for
 Warm-up steps at or above the total, or a warm-up share above one half.
 
 Why training breaks
-The learning rate never reaches its peak, or reaches it when the run is over. Often a number of steps was written where a share is meant, or the other way
+The learning rate never reaches its peak, or reaches it when the run is over. Often a number of steps was written where a share is meant, or the
+other way
 round.
 
 When it is fine
@@ -39,7 +40,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from mpdoctor.check.remedy import remedy
 from mpdoctor.check.subject import CheckSubject, shown
 from mpdoctor.core.finding import Remedy, Severity
 from mpdoctor.core.rule import Hit, Rule

@@ -4,7 +4,8 @@ What it looks for
 DeepSpeed with ZeRO in bf16 on an AMD GPU without `communication_data_type: fp32`.
 
 Why training breaks
-Accelerate's authors report weights that turn NaN silently: an overflow in the bf16 reduction goes unnoticed there. Accelerate sets fp32 communication on its
+Accelerate's authors report weights that turn NaN silently: an overflow in the bf16 reduction goes unnoticed there. Accelerate sets fp32
+communication on its
 own for that reason.
 
 When it is fine
@@ -40,7 +41,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from mpdoctor.check.remedy import remedy
 from mpdoctor.check.subject import CheckSubject
 from mpdoctor.core.finding import Remedy, Severity
 from mpdoctor.core.rule import Hit, Rule

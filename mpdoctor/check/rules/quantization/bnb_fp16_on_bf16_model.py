@@ -42,7 +42,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from mpdoctor.check.remedy import remedy
 from mpdoctor.check.subject import CheckSubject, shown
 from mpdoctor.core.finding import Remedy, Severity
 from mpdoctor.core.rule import Hit, Rule
@@ -50,7 +49,9 @@ from mpdoctor.core.rule import Hit, Rule
 
 def _check(run: CheckSubject) -> Iterator[Hit]:
     config = run.config
-    born_bf16 = config.model_dtype.value == "bf16" or str(config.model_family.value).startswith(("gemma", "t5", "mt5", "umt5", "gpt_oss", "qwen3_moe"))
+    born_bf16 = config.model_dtype.value == "bf16" or str(config.model_family.value).startswith(
+        ("gemma", "t5", "mt5", "umt5", "gpt_oss", "qwen3_moe")
+    )
     if config.quant_compute_dtype.value == "fp16" and born_bf16 and (not run.gpus or run.at_least(8)):
         yield Hit(
             message=f"{shown(config.quant_compute_dtype)}: the base model was trained in bf16 and overflows in fp16",

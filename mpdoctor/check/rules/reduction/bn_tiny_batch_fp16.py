@@ -34,7 +34,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from mpdoctor.check.remedy import remedy
 from mpdoctor.check.subject import CheckSubject, shown
 from mpdoctor.core.finding import Remedy, Severity
 from mpdoctor.core.rule import Hit, Rule
@@ -43,14 +42,19 @@ from mpdoctor.core.rule import Hit, Rule
 def _check(run: CheckSubject) -> Iterator[Hit]:
     config = run.config
     batch = config.micro_batch
-    synchronised = config.setting("lightning.sync_batchnorm").value
-    if config.domain.value == "vision" and run.computes_in == "fp16" and batch.value is not None and batch.value <= run.thresholds.tiny_batch:
-        if not synchronised and run.dialect != "detectron2" and batch.value > 0:
-            yield Hit(
-                message=f"{shown(batch)}: batch normalisation over {batch.value} samples in fp16",
-                setting=batch,
-                remedy=Remedy(text="Use synchronised batch normalisation, group normalisation, or a larger batch."),
-            )
+    if (
+        config.domain.value != "vision"
+        or run.computes_in != "fp16"
+        or run.dialect == "detectron2"
+        or config.setting("lightning.sync_batchnorm").value
+    ):
+        return
+    if batch.value is not None and 0 < batch.value <= run.thresholds.tiny_batch:
+        yield Hit(
+            message=f"{shown(batch)}: batch normalisation over {batch.value} samples in fp16",
+            setting=batch,
+            remedy=Remedy(text="Use synchronised batch normalisation, group normalisation, or a larger batch."),
+        )
 
 
 RULE = Rule(code="CFG410", severity=Severity.INFO, cause="model-numerics", needs=("micro_batch", "domain", "compute_dtype"), check=_check)

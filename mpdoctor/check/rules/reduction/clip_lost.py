@@ -4,7 +4,8 @@ What it looks for
 A clipping threshold together with an optimizer that steps during the backward pass.
 
 Why training breaks
-The norm of all gradients is known only when the backward pass is over, and by then the weights have been changed. torchtune and torchtitan refuse to start.
+The norm of all gradients is known only when the backward pass is over, and by then the weights have been changed. torchtune and torchtitan
+refuse to start.
 
 When it is fine
 Never.
@@ -40,7 +41,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from mpdoctor.check.remedy import remedy
 from mpdoctor.check.subject import CheckSubject, shown
 from mpdoctor.core.finding import Remedy, Severity
 from mpdoctor.core.rule import Hit, Rule

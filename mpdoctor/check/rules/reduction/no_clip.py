@@ -43,7 +43,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from mpdoctor.check.remedy import remedy
 from mpdoctor.check.subject import CheckSubject
 from mpdoctor.core.finding import Remedy, Severity
 from mpdoctor.core.rule import Hit, Rule
@@ -57,7 +56,8 @@ def _check(run: CheckSubject) -> Iterator[Hit]:
     serious = (run.computes_in == "fp16" and run.language) or config.method.value == "pretrain"
     blamed = config.clip_norm if config.clip_norm.known else config.clip_kind
     yield Hit(
-        message="gradients are not clipped: one bad batch can throw the run off" + (", and fp16 overflows on it" if run.computes_in == "fp16" else ""),
+        message="gradients are not clipped: one bad batch can throw the run off"
+        + (", and fp16 overflows on it" if run.computes_in == "fp16" else ""),
         setting=blamed,
         severity=Severity.WARNING if serious and not usual_there else Severity.INFO,
         remedy=Remedy(text="Clip the gradient norm at 1.0."),

@@ -4,7 +4,8 @@ What it looks for
 Gradient reduction in bf16 or fp16 over 64 ranks or more (information from 16).
 
 Why training breaks
-Each addition rounds to 8 or 11 bits, and errors grow with the ranks. A LLaMA-like run was stable on 96 GPUs and unstable on 384 until the reduction went to
+Each addition rounds to 8 or 11 bits, and errors grow with the ranks. A LLaMA-like run was stable on 96 GPUs and unstable on 384 until the
+reduction went to
 fp32.
 
 When it is fine
@@ -37,7 +38,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from mpdoctor.check.remedy import remedy
 from mpdoctor.check.subject import SIXTEEN_BIT, CheckSubject
 from mpdoctor.core.finding import Remedy, Severity
 from mpdoctor.core.rule import Hit, Rule

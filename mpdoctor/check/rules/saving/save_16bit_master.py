@@ -18,7 +18,8 @@ bf16: true
 resume_from_checkpoint: out/checkpoint-500
 save_only_model: true
 # file: ds_config.json
-{"zero_optimization": {"stage": 3, "stage3_gather_16bit_weights_on_model_save": true}, "train_micro_batch_size_per_gpu": "auto", "bf16": {"enabled": "auto"}}
+{"zero_optimization": {"stage": 3, "stage3_gather_16bit_weights_on_model_save": true},
+ "train_micro_batch_size_per_gpu": "auto", "bf16": {"enabled": "auto"}}
 ```
 
 Instead
@@ -43,7 +44,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from mpdoctor.check.remedy import remedy
 from mpdoctor.check.subject import SIXTEEN_BIT, CheckSubject, shown
 from mpdoctor.core.finding import Remedy, Severity
 from mpdoctor.core.rule import Hit, Rule

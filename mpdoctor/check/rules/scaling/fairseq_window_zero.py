@@ -40,7 +40,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from mpdoctor.check.remedy import remedy
 from mpdoctor.check.subject import CheckSubject
 from mpdoctor.core.finding import Confidence, Remedy, Severity
 from mpdoctor.core.rule import Hit, Rule

@@ -48,7 +48,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from mpdoctor.check.remedy import remedy
 from mpdoctor.check.subject import CheckSubject
 from mpdoctor.core.finding import Remedy, Severity
 from mpdoctor.core.rule import Hit, Rule
@@ -56,7 +55,7 @@ from mpdoctor.core.rule import Hit, Rule
 
 def _check(run: CheckSubject) -> Iterator[Hit]:
     config = run.config
-    if config.reduce_dtype.value != "fp16" or config.predivide.value or config.world_size.value is None:
+    if config.reduce_dtype.value != "fp16" or config.predivide.value is not False or config.world_size.value is None:
         return
     if config.world_size.value >= run.thresholds.ranks_many and config.distributed.value not in ("fsdp1", "fsdp2"):
         yield Hit(
