@@ -11,6 +11,21 @@ from mpdoctor.replay.checkpoints.checkpoint import Checkpoint, Problem, ProblemK
 from mpdoctor.replay.checkpoints.files import Refused, inside, read_json_object
 from mpdoctor.replay.checkpoints.format import read_part
 
+_KEPT = frozenset(
+    {
+        "ds_config",
+        "ds_version",
+        "dp_world_size",
+        "mp_world_size",
+        "skipped_steps",
+        "global_steps",
+        "overflow",
+        "dynamic_loss_scale",
+        "checkpoint_version",
+    }
+)
+"""Plain values of a part that say something about the whole run."""
+
 
 @dataclass(slots=True)
 class Folder:
@@ -45,30 +60,42 @@ class Folder:
         self.files.append(self.path / name)
         return value
 
-    def part(self, name: str, role: Role | None = None) -> Checkpoint | None:
-        """A file or folder inside, read by its own format and added; None when it is missing or unreadable (a problem is noted)."""
+    def part(self, name: str, role: Role | None = None, prefix: str = "") -> Checkpoint | None:
+        """A file or folder inside, read by its own format and added; None when it is missing or unreadable (a problem is noted).
+
+        Args:
+            name: path below the folder.
+            role: what its weights are, where that follows from the file and not from their names.
+            prefix: put before the names of its tensors, where several files use the same names.
+        """
         try:
             place = inside(self.path, name)
         except Refused as refused:
             self.problems.append(refused.problem)
             return None
         found = read_part(place, self.problems)
-        if found is None:
-            return None
-        self.parts[name] = found.format
+        if found is not None:
+            self.add(name, found, role=role, prefix=prefix)
+        return found
+
+    def add(self, name: str, found: Checkpoint, *, role: Role | None = None, prefix: str = "") -> None:
+        """Add what was read of a part."""
+        if name:
+            self.parts[name] = found.format
         self.files.extend(found.files)
-        tensors = found.tensors if role is None else tuple(replace(t, role=role) if t.role is Role.WEIGHT else t for t in found.tensors)
-        self.tensors.extend(tensors)
+        for tensor in found.tensors:
+            changed = replace(tensor, role=role) if role is not None and tensor.role is Role.WEIGHT else tensor
+            self.tensors.append(replace(changed, name=f"{prefix}/{changed.name}") if prefix else changed)
         self.param_groups += found.param_groups
         self.training_args = self.training_args or found.training_args
         self.scheduler = self.scheduler or found.scheduler
         self.scaler = self.scaler or found.scaler
         self.rng = self.rng or found.rng
+        self.step = found.step if self.step is None else self.step
         steps = [*self.extra.get("optimizer_steps", []), *found.extra.get("optimizer_steps", [])]
+        self.extra.update({key: value for key, value in found.extra.items() if key in _KEPT})
         if steps:
             self.extra["optimizer_steps"] = steps
-        self.step = found.step if self.step is None else self.step
-        return found
 
     def missing(self, name: str, why: str) -> None:
         """Note that a file is missing."""

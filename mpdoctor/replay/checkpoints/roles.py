@@ -27,7 +27,19 @@ _MASTER = frozenset(
 )
 _SCALER = frozenset({"scaler", "grad_scaler", "amp", "amp_scaler", "loss_scaler", "scaler_state_dict"})
 _RNG = frozenset(
-    {"rng_state", "rng_states", "cpu_rng_state", "cuda_rng_state", "random_rng_state", "torch_rng_state", "np_rng_state", "rng_tracker_states"}
+    {
+        "rng_state",
+        "rng_states",
+        "cpu_rng_state",
+        "cuda_rng_state",
+        "random_rng_state",
+        "torch_rng_state",
+        "np_rng_state",
+        "torch_manual_seed",
+        "numpy_random_seed",
+        "random_state",
+        "rng_tracker_states",
+    }
 )
 _EMA = frozenset({"ema", "ema_state_dict", "ema_model", "model_ema", "shadow_params", "averaged_params", "state_dict_ema", "ema_weights"})
 _ADAPTER_MARKS = ("lora_", "lokr_", "hada_", "ia3_", "oft_", "vera_", "dora_", "prompt_embeddings", "modules_to_save")

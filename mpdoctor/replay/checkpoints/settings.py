@@ -65,6 +65,9 @@ def settings_from(checkpoint: Checkpoint) -> dict[str, Any]:
         value = next((saved[alias] for alias in aliases if saved.get(alias) is not None), None)
         if value is not None:
             found[name] = value
+    deepspeed = checkpoint.extra.get("ds_config")
+    if isinstance(deepspeed, Mapping):
+        _from_deepspeed(deepspeed, found)
     if checkpoint.param_groups:
         _from_groups(checkpoint.param_groups, found)
     state = checkpoint.trainer_state or {}
@@ -89,6 +92,19 @@ def compute_dtype(settings: Mapping[str, Any]) -> str | None:
             return "float16"
         return "float32" if "32" in precision or precision == "no" else None
     return "float32" if settings.get("fp16") is False and settings.get("bf16") is False else None
+
+
+def _from_deepspeed(config: Mapping[str, Any], found: dict[str, Any]) -> None:
+    """What the run's DeepSpeed configuration says; DeepSpeed's own engine follows it, whatever the other settings are."""
+    found.setdefault("deepspeed", True)
+    for name, section in (("fp16", config.get("fp16")), ("bf16", config.get("bf16") or config.get("bfloat16"))):
+        if isinstance(section, Mapping) and isinstance(section.get("enabled"), bool):
+            found[name] = section["enabled"]
+    scale = config["fp16"].get("loss_scale") if isinstance(config.get("fp16"), Mapping) else None
+    if isinstance(scale, int | float) and scale > 0:
+        found["loss_scale"] = scale
+    if isinstance(config.get("gradient_clipping"), int | float):
+        found.setdefault("max_grad_norm", config["gradient_clipping"])
 
 
 def _from_groups(groups: tuple[Mapping[str, Any], ...], found: dict[str, Any]) -> None:
