@@ -13,7 +13,7 @@ from typer.core import TyperGroup
 from mpdoctor import __version__
 from mpdoctor.cli import failures
 
-COMMANDS = ("gpu", "check", "replay", "explain", "rules")
+COMMANDS = ("gpu", "check", "replay", "explain", "rules", "recipe", "demo")
 """Modules of this package, one per command, in the order of `--help`. Imported when used."""
 
 

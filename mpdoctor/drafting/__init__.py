@@ -1,0 +1,1 @@
+"""Drafts of recipes for `mpdoctor recipe`, from a training script where one is given."""
