@@ -51,7 +51,7 @@ class Names:
         self.source = source
         walk = Walk(source.tree)
         self.module, self.scopes = walk.module, walk.scopes
-        self.imports, self._stars = walk.imports, walk.stars
+        self.imports, self._stars, self._attributes = walk.imports, walk.stars, walk.attributes
         self.calls, self.operators, self.subscripts = walk.calls, walk.operators, walk.subscripts
         self.contexts, self.parents, self.uses = walk.contexts, walk.parents, walk.uses
         self._qualnames: dict[ast.expr, str | None] = {}
@@ -97,6 +97,12 @@ class Names:
     @cached_property
     def _bound_names(self) -> frozenset[str]:
         return frozenset(name for scope in self.scopes for name in scope.bindings)
+
+    @cached_property
+    def identifiers(self) -> frozenset[str]:
+        """All names that the code uses or binds: imports, variables, attributes, functions (not those in comments and strings)."""
+        imported = (part for name in self.imports.values() for part in name.split("."))
+        return frozenset({*self.imports, *imported, *self._bound_names, *self.uses, *self._attributes})
 
     def named(self, *names: str) -> Iterator[tuple[ast.Call, Context]]:
         """Calls whose called name ends in one of `names`, in the order of the file."""

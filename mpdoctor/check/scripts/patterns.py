@@ -63,8 +63,10 @@ def guarded(script: Script, node: ast.expr, context: Context, depth: int = 0) ->
     match node:
         case ast.BinOp(left=left, op=ast.Add(), right=right):
             return any(is_eps(script, side, context) or guarded(script, side, context, depth + 1) for side in (left, right))
-        case ast.BinOp(left=left, op=ast.Mult() | ast.Div() | ast.Pow(), right=right):
-            return guarded(script, left, context, depth + 1) or guarded(script, right, context, depth + 1)
+        case ast.BinOp(left=left, op=ast.Mult(), right=right):
+            return all(guarded(script, side, context, depth + 1) for side in (left, right))
+        case ast.BinOp(left=left, op=ast.Div() | ast.Pow()):
+            return guarded(script, left, context, depth + 1)
         case ast.UnaryOp(operand=operand) | ast.Subscript(value=operand):
             return guarded(script, operand, context, depth + 1)
         case ast.Call(func=ast.Name(id="max" | "min")):

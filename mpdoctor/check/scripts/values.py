@@ -88,6 +88,8 @@ class Values(Classes):
                     queue.append((value, place, hops + 1))
                 case ast.Call() if (callee := self.callee(current, place)) is not None and callee.returns:
                     queue += [(value, there, hops + 1) for value, there in callee.returns]
+                case ast.Subscript(value=ast.Call() as call, slice=ast.Constant(value=int() as index)) if results := self._results(call, place, index):
+                    queue += [(value, there, hops + 1) for value, there in results]
                 case ast.Name() | ast.Attribute():
                     sources = list(self._sources(current, place))
                     queue += [(value, there, hops + 1) for value, there in sources]
@@ -96,6 +98,16 @@ class Values(Classes):
                 case _:
                     found.append((current, place))
         return found
+
+    def _results(self, call: ast.Call, context: Context, index: int) -> list[Place]:
+        """What one element of a call's result may be: of a tuple that an own function returns, or the argument that `prepare(...)` gives back."""
+        callee = self.callee(call, context)
+        if callee is not None:
+            tuples = [(value, there) for value, there in callee.returns if isinstance(value, ast.Tuple) and index < len(value.elts)]
+            return [(value.elts[index], there) for value, there in tuples if isinstance(value, ast.Tuple)]
+        if isinstance(call.func, ast.Attribute) and call.func.attr == "prepare" and index < len(call.args):
+            return [(call.args[index], context)]
+        return []
 
     def _sources(self, node: ast.expr, context: Context) -> Iterator[Place]:
         scope, bindings = self.bindings(node, context)
@@ -218,7 +230,8 @@ class Values(Classes):
     def identities(self, node: ast.expr, context: Context) -> frozenset[tuple[Scope | None, str]]:
         """The objects that a name or attribute may be: where its name is bound, and how it is written there.
 
-        A parameter is also each object that the script's own calls pass for it.
+        A parameter is also each object that the script's own calls pass for it, and a name that holds the result of such a
+        call is also what the function returns.
         """
         found: set[tuple[Scope | None, str]] = set()
         queue = [(node, context)]
@@ -237,6 +250,15 @@ class Values(Classes):
             found.add(identity)
             if isinstance(current, ast.Name) and scope is not None and any(b.kind is BindingKind.PARAMETER for b in bindings):
                 queue += list(self.arguments(scope, current.id))
+            for binding in bindings if isinstance(current, ast.Name) else ():
+                match binding.value:
+                    case ast.Call() as call if (callee := self.callee(call, binding.context)) is not None:
+                        returned = callee.returns
+                    case ast.Subscript(value=ast.Call() as call, slice=ast.Constant(value=int() as index)):
+                        returned = self._results(call, binding.context, index)
+                    case _:
+                        continue
+                queue += [(value, there) for value, there in returned if isinstance(value, (ast.Name, ast.Attribute))]
         return frozenset(found)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Sequence
 from dataclasses import replace
 
 from mpdoctor.check.scripts.scopes import Binding, BindingKind, Context, Guard, Scope
@@ -23,6 +24,8 @@ class Walk:
         self.calls: dict[str, list[ast.Call]] = {}
         """Calls by the last part of the called name."""
         self.operators: dict[type[ast.operator], list[ast.BinOp]] = {}
+        self.attributes: set[str] = set()
+        """Names of all attributes that are read."""
         self.subscripts: list[tuple[ast.Assign, Context]] = []
         """Assignments to `x[...]`."""
         self.contexts: dict[ast.AST, Context] = {}
@@ -183,12 +186,12 @@ class Walk:
             case ast.Name(id=name):
                 self.bound(context.scope, name, Binding(kind, value, node, context, end))
             case ast.Tuple(elts=elements) | ast.List(elts=elements):
-                values = value.elts if isinstance(value, (ast.Tuple, ast.List)) and len(value.elts) == len(elements) else [None] * len(elements)
-                for element, part in zip(elements, values, strict=True):
+                for element, part in zip(elements, self._elements(value, len(elements), node), strict=True):
                     self.bind(element, part, node, context, kind if part is not None else BindingKind.OTHER)
             case ast.Starred(value=inner):
                 self.bind(inner, None, node, context, BindingKind.OTHER)
             case ast.Attribute(value=ast.Name(id=owner), attr=name):
+                self.parents[target] = node
                 klass = context.scope.klass
                 if klass is not None and owner == context.scope.self_name:
                     klass.attributes.setdefault(name, []).append(Binding(kind, value, node, context, end))
@@ -196,7 +199,19 @@ class Walk:
                     self.bound(self.module, f"{owner}.{name}", Binding(kind, value, node, context, end))
                 self.visit(target.value, node, context)
             case ast.Attribute() | ast.Subscript():
+                self.parents[target] = node
                 self.children(target, context)
+
+    def _elements(self, value: ast.expr | None, count: int, node: ast.stmt) -> Sequence[ast.expr | None]:
+        """What each target of a tuple assignment gets: the tuple's own elements, or `call()[i]` for the result of a call."""
+        if isinstance(value, (ast.Tuple, ast.List)) and len(value.elts) == count:
+            return value.elts
+        if not isinstance(value, ast.Call):
+            return [None] * count
+        parts = [ast.copy_location(ast.Subscript(value=value, slice=ast.Constant(value=i), ctx=ast.Load()), value) for i in range(count)]
+        for part in parts:
+            self.parents[part] = node
+        return parts
 
     def bound(self, scope: Scope, name: str, binding: Binding) -> None:
         """Record a binding in the scope that the name belongs to."""
@@ -214,6 +229,7 @@ class Walk:
         if isinstance(node, ast.Name):
             self.uses.setdefault(node.id, []).append((node, parent))
         elif isinstance(node, ast.Attribute):
+            self.attributes.add(node.attr)
             self.visit(node.value, node, context)
         elif isinstance(node, ast.Call):
             self.visit(node.func, node, context)

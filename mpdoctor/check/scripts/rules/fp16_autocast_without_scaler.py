@@ -59,7 +59,7 @@ from mpdoctor.check.scripts.steps import Do, sequences
 from mpdoctor.core.finding import Confidence, Severity
 from mpdoctor.core.rule import Hit, Rule
 
-_SCALING = re.compile(r"grad_?scaler|loss_?scal|\bscaler\b|amp_?scaler|native_?scaler|scale_loss", re.IGNORECASE)
+_SCALING = re.compile(r"grad_?scaler|loss_?scal|(?:^|_)scaler$|amp_?scaler|native_?scaler|scale_loss|scaled_loss", re.IGNORECASE)
 _NOT_TRAINING = re.compile(r"eval|valid|test|infer|generat|sampl|predict|encod|decod|embed|benchmark", re.IGNORECASE)
 _REMEDY = (
     "Scale the loss with torch.amp.GradScaler (scaler.scale(loss).backward(); scaler.step(optimizer); scaler.update()), "
@@ -71,7 +71,7 @@ def check(script: Script) -> Iterator[Hit]:
     """Find fp16 forward passes of training loops without a scaler."""
     recipe = _recipe(script)
     autocasts = autocast.every_autocast(script)
-    if not autocasts or (recipe is None and (not _plain_loop(script) or _SCALING.search(script.source.text))):
+    if not autocasts or (recipe is None and (not _plain_loop(script) or any(_SCALING.search(name) for name in script.identifiers))):
         return
     scaler = recipe.get("scaler") if recipe is not None else None
     if isinstance(scaler, ast.Constant) and scaler.value:

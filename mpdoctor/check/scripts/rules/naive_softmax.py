@@ -37,57 +37,26 @@ PyTorch, `torch.softmax`, `torch.logsumexp`.
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Iterator
 
+from mpdoctor.check.scripts.exponentials import written_out
 from mpdoctor.check.scripts.hits import hit, shown
-from mpdoctor.check.scripts.model import Op, Place, Script, same
-from mpdoctor.check.scripts.patterns import never_large, reduction
-from mpdoctor.check.scripts.scopes import Context
-from mpdoctor.core.finding import Confidence, Severity
+from mpdoctor.check.scripts.model import Script
+from mpdoctor.core.finding import Severity
 from mpdoctor.core.rule import Hit, Rule
 
 
 def check(script: Script) -> Iterator[Hit]:
     """Find softmax and logsumexp by hand."""
-    for node in script.operators.get(ast.Div, ()):
-        context = script.contexts[node]
-        summed = _sum_of_exp(script, node.right, context)
-        numerator = _exp(script, node.left, context)
-        if summed is None or numerator is None or not _same_value(script, summed, numerator):
-            continue
-        if not never_large(script, numerator[0].operand, numerator[1]):
-            yield hit(
-                script,
-                node,
-                f"{shown(script, node)} is softmax without subtracting the maximum: exp overflows above 88.7 (11.09 in fp16), and inf/inf is NaN.",
-                remedy=f"Use torch.softmax({shown(script, numerator[0].operand)}, dim=...).",
-            )
-    for op, context in script.ops("log"):
-        summed = _sum_of_exp(script, op.operand, context)
-        if summed is not None and not never_large(script, summed[0].operand, summed[1]):
-            yield hit(
-                script,
-                op.node,
-                f"{shown(script, op.node)} is logsumexp without subtracting the maximum: exp overflows above 88.7 (11.09 in fp16).",
-                remedy=f"Use torch.logsumexp({shown(script, summed[0].operand)}, dim=...).",
-            )
+    for found in written_out(script):
+        name = found.better.rpartition(".")[2]
+        yield hit(
+            script,
+            found.node,
+            f"{shown(script, found.node)} is {name} without subtracting the maximum: exp overflows above 88.7 (11.09 in fp16)"
+            + (", and inf/inf is NaN." if name == "softmax" else "."),
+            remedy=f"Use {found.better}({shown(script, found.argument)}, dim=...).",
+        )
 
 
-def _exp(script: Script, node: ast.expr, context: Context) -> tuple[Op, Context] | None:
-    node, context = script.resolve(node, context)
-    op = script.op(node)
-    return (op, context) if op is not None and op.name == "exp" else None
-
-
-def _sum_of_exp(script: Script, node: ast.expr, context: Context) -> tuple[Op, Context] | None:
-    place: Place = script.resolve(node, context)
-    op = reduction(script, place[0], "sum")
-    return _exp(script, op.operand, place[1]) if op is not None else None
-
-
-def _same_value(script: Script, a: tuple[Op, Context], b: tuple[Op, Context]) -> bool:
-    return a[0].node is b[0].node or same(a[0].operand, b[0].operand)
-
-
-RULE = Rule(code="CFG013", severity=Severity.WARNING, confidence=Confidence.HIGH, cause="model-numerics", check=check)
+RULE = Rule(code="CFG013", severity=Severity.WARNING, cause="model-numerics", check=check)

@@ -41,10 +41,10 @@ from collections.abc import Iterator
 
 from mpdoctor.check.scripts import precision
 from mpdoctor.check.scripts.differentiable import differentiable
+from mpdoctor.check.scripts.exponentials import written_out
 from mpdoctor.check.scripts.hits import hit, shown
-from mpdoctor.check.scripts.model import Script, once, same
+from mpdoctor.check.scripts.model import Script, once
 from mpdoctor.check.scripts.patterns import leaves_graph, mentions, never_large
-from mpdoctor.check.scripts.scopes import Context
 from mpdoctor.core.finding import Confidence, Severity
 from mpdoctor.core.rule import Hit, Rule
 
@@ -63,8 +63,8 @@ def check(script: Script) -> Iterator[Hit]:
         ratio = _is_log_ratio(script, value) or mentions(op.operand, "log_ratio", "logratio")
         if seen is None and not ratio:
             continue
-        if not ratio and _is_normalised(script, op.node, context):
-            continue
+        if any(op.node in found.parts for found in written_out(script)):
+            continue  # `naive-softmax` says it
         yield hit(
             script,
             op.node,
@@ -76,14 +76,6 @@ def check(script: Script) -> Iterator[Hit]:
 
 def _is_log_ratio(script: Script, node: ast.expr) -> bool:
     return isinstance(node, ast.BinOp) and isinstance(node.op, ast.Sub) and mentions(node, *_LOG_PROBABILITIES)
-
-
-def _is_normalised(script: Script, node: ast.expr, context: Context) -> bool:
-    """Whether the exponential is the numerator or the sum of a softmax, which has its own rule."""
-    parent = script.parents[node]
-    if not isinstance(parent, ast.BinOp) or not isinstance(parent.op, ast.Div):
-        return False
-    return any(same(part, node) for part in ast.walk(parent.right) if isinstance(part, ast.Call))
 
 
 @once
