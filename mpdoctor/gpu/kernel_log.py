@@ -13,8 +13,8 @@ from pathlib import Path
 from mpdoctor.core.device import Reading
 from mpdoctor.core.record import dataclass
 
-_XID = re.compile(r"NVRM: Xid \((?:PCI:)?([0-9a-fA-F:.]+)\): (\d+)(?:, (.*))?")
-_FALLEN = re.compile(r"NVRM: .*GPU (?:at )?(?:PCI:)?([0-9a-fA-F:.]+).*fallen off the bus")
+_XID = r"NVRM: Xid \((?:PCI:)?([0-9a-fA-F:.]+)\): (\d+)(?:, (.*))?"
+_FALLEN = r"NVRM: .*GPU (?:at )?(?:PCI:)?([0-9a-fA-F:.]+).*fallen off the bus"
 
 SYSTEM_LOGS = ("var/log/kern.log", "var/log/messages", "var/log/syslog")
 _TAIL = 4 << 20
@@ -55,7 +55,7 @@ def xids(lines: Iterable[str]) -> dict[tuple[int, int, int], list[Xid]]:
     """Errors by PCI address (domain, bus, device), in the order of their first appearance."""
     found: dict[tuple[int, int, int], dict[int, Xid]] = {}
     for line in lines:
-        event, fallen = _XID.search(line), _FALLEN.search(line)
+        event, fallen = re.search(_XID, line), re.search(_FALLEN, line)
         match = event or fallen
         where = address(match[1]) if match else None
         if match is None or where is None:

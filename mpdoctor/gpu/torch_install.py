@@ -84,13 +84,24 @@ def installed(folder: Path | None = None) -> TorchInstall | None:
         text = (folder / "version.py").read_text(encoding="utf-8", errors="replace")
     except OSError:
         return None
-    facts = dict(re.findall(r"^(__version__|cuda|hip|xpu)(?:\s*:[^=\n]+)?\s*=\s*'([^'\n]+)'", text, re.MULTILINE))
+    facts = _strings(text)
     if "__version__" not in facts:
         return None
     version, cuda = facts["__version__"], facts.get("cuda")
     return TorchInstall(
         version=version, cuda=cuda, hip=facts.get("hip"), xpu=facts.get("xpu"), kernels=_kernels(version, cuda, folder) if cuda else None
     )
+
+
+def _strings(text: str) -> dict[str, str]:
+    """Names that a module sets to a string, as `cuda: Optional[str] = '12.8'`."""
+    found = {}
+    for line in text.splitlines():
+        left, equals, right = line.partition("=")
+        value = right.strip()
+        if equals and len(value) > 1 and value[0] == value[-1] and value[0] in "'\"":
+            found[left.partition(":")[0].strip()] = value[1:-1]
+    return found
 
 
 def wheels_for(capability: Capability) -> str:

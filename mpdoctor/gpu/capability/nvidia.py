@@ -25,7 +25,7 @@ _ARCHITECTURES: dict[Capability, str] = {
     (10, 0): "Blackwell", (10, 1): "Blackwell", (10, 3): "Blackwell", (11, 0): "Blackwell", (12, 0): "Blackwell", (12, 1): "Blackwell",
 }  # fmt: skip
 
-_TURING_WITHOUT_TENSOR_CORES = re.compile(r"GTX 16|\bMX(450|550)\b|CMP 30HX|\bT(400E?|500|550|600|1000|1200|2000)\b")
+_TURING_WITHOUT_TENSOR_CORES = r"GTX 16|\bMX(450|550)\b|CMP 30HX|\bT(400E?|500|550|600|1000|1200|2000)\b"
 _TU116_TU117 = ((0x2180, 0x21FF), (0x1F80, 0x1FFF))
 """PCI device ids of the two Turing chips that have no tensor cores (pci.ids agrees: every named id in these ranges is TU116 or TU117)."""
 
@@ -58,7 +58,7 @@ def lacks_tensor_cores(capability: Capability, name: str = "", pci_device_id: in
     if capability != (7, 5):
         return False
     chip = pci_device_id >> 16
-    return bool(_TURING_WITHOUT_TENSOR_CORES.search(name)) or any(low <= chip <= high for low, high in _TU116_TU117)
+    return bool(re.search(_TURING_WITHOUT_TENSOR_CORES, name)) or any(low <= chip <= high for low, high in _TU116_TU117)
 
 
 def formats(capability: Capability, name: str = "", pci_device_id: int = 0) -> FormatSupport:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from rich.console import RenderableType
-from rich.table import Table
 from rich.text import Text
 
 from mpdoctor.core.finding import Confidence, Finding, Remedy
@@ -13,6 +12,7 @@ from mpdoctor.core.location import FileSpan, TensorSite
 from mpdoctor.core.report import Report
 from mpdoctor.report.numbers import count
 from mpdoctor.report.places import place, source
+from mpdoctor.report.sections.grid import Grid
 from mpdoctor.report.sections.ink import SEVERITIES, Ink
 
 
@@ -54,7 +54,7 @@ def _by_file(found: Iterable[Finding]) -> dict[str, list[Finding]]:
     return groups
 
 
-def _add(table: Table, before: list[Text], finding: Finding, remedy: Remedy | None, ink: Ink) -> None:
+def _add(table: Grid, before: list[Text], finding: Finding, remedy: Remedy | None, ink: Ink) -> None:
     """Rows of one finding: severity and message, then its code and place, its evidence, and what to change."""
     table.add_row(*before, ink(finding.severity.value, SEVERITIES[finding.severity]), ink(finding.message))
     if ink.quiet:
