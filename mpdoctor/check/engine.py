@@ -25,8 +25,24 @@ def families() -> tuple[str, ...]:
 
 def run_rules(subject: CheckSubject, *, select: Iterable[str] = (), ignore: Iterable[str] = ()) -> RuleRun:
     """The findings of all rules that are on and whose family concerns this run."""
-    outcome = rule.run(active_rules(subject, select=tuple(select), ignore=tuple(ignore)), subject, known)
-    return replace(outcome, skipped=tuple(Skipped(what=skipped.what, why=_in_words(skipped.why)) for skipped in outcome.skipped))
+    rules, skipped = active_rules(subject, select=tuple(select), ignore=tuple(ignore))
+    outcome = rule.run(rules, subject, known)
+    unknown = [Skipped(what=entry.what, why=_in_words(entry.why)) for entry in outcome.skipped]
+    return replace(outcome, skipped=(*skipped, *unknown))
+
+
+def active_rules(subject: CheckSubject, *, select: tuple[str, ...] = (), ignore: tuple[str, ...] = ()) -> tuple[list[Rule[Any]], list[Skipped]]:
+    """The rules to run, by code; and the families that cannot be run, with the reason."""
+    found: list[Rule[Any]] = []
+    skipped: list[Skipped] = []
+    for family in families():
+        applies = getattr(importlib.import_module(family), "applies", None)
+        concerned: bool | str = True if applies is None else applies(subject)
+        if concerned is True:
+            found += [r for r in rule.load(family) if rule.selected(r.code, r.slug, select=select, ignore=ignore)]
+        elif isinstance(concerned, str):
+            skipped.append(Skipped(what=f"{family.rpartition('.')[2].replace('_', ' ')} rules", why=concerned))
+    return sorted(found, key=lambda r: r.code), skipped
 
 
 def _in_words(why: str) -> str:
@@ -37,13 +53,3 @@ def _in_words(why: str) -> str:
 
 
 _WORDS = {"gpus": "the GPU (--gpu names it)", "lr": "learning rate", "n_params": "the model's size", "scaler": "loss scaling", "tf32": "TF32"}
-
-
-def active_rules(subject: CheckSubject, *, select: tuple[str, ...] = (), ignore: tuple[str, ...] = ()) -> list[Rule[Any]]:
-    """The rules to run, by code."""
-    found: list[Rule[Any]] = []
-    for family in families():
-        applies = getattr(importlib.import_module(family), "applies", None)
-        if applies is None or applies(subject):
-            found += [r for r in rule.load(family) if rule.selected(r.code, r.slug, select=select, ignore=ignore)]
-    return sorted(found, key=lambda r: r.code)

@@ -45,9 +45,3 @@ def test_page_is_complete(tested):
     assert all(tested.doc.sections.values())
     assert {example.bad for example in tested.doc.examples} == {True, False}
     assert all(example.dialect in dialects() for example in tested.doc.examples)
-
-
-def test_codes_name_the_family():
-    folders = {"precision": "CFG1", "scaling": "CFG2", "optimizer": "CFG3", "reduction": "CFG4", "consistency": "CFG8", "hygiene": "CFG9"}
-    for name, prefix in folders.items():
-        assert all(r.code.startswith(prefix) for r in rule.load(f"{RULES}.{name}"))

@@ -6,6 +6,5 @@ from mpdoctor.check.subject import CheckSubject
 
 
 def applies(run: CheckSubject) -> bool:
-    """Only where something tells which model it is."""
-    config = run.config
-    return config.model_family.known or config.model_dtype.known or config.stored_dtype.known or run.dialect == "kohya"
+    """Only for fp16 runs, and where the model's own dtype is known."""
+    return run.computes_in == "fp16" or run.config.model_dtype.known

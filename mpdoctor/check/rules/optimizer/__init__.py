@@ -1,1 +1,1 @@
-"""Optimizer, learning rate and schedule (CFG3)."""
+"""The optimizer and its own numbers (CFG305 to CFG323)."""

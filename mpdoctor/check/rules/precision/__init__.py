@@ -1,1 +1,1 @@
-"""Number formats and the hardware that computes in them (CFG1)."""
+"""Which number formats a run computes in, and how they go together (CFG101 to CFG121)."""

@@ -1,1 +1,0 @@
-"""Files that contradict each other or their framework (CFG8)."""

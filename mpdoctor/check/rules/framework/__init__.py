@@ -1,0 +1,1 @@
+"""What a framework makes of its own settings (CFG807 to CFG819)."""

@@ -1,0 +1,1 @@
+"""What a run logs, and what it hides (CFG601 to CFG609)."""

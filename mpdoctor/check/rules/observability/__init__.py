@@ -1,1 +1,0 @@
-"""What a run logs, hides, and has logged (CFG6)."""

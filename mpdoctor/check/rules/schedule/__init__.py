@@ -1,0 +1,1 @@
+"""Warm-up and the length of the schedule (CFG311 to CFG313, CFG820)."""
