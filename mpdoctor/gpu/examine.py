@@ -98,6 +98,8 @@ def _unread(gpu: GpuInfo, skip: Skipped) -> tuple[str, str]:
     if state != "ok":
         return "", f"the GPU cannot be read: {state}"
     reading = getattr(gpu, name, None) or gpu.metric(name)
+    if gpu.vendor != "nvidia" and name not in gpu.metrics:
+        return "what only NVIDIA's driver tells", "this is no NVIDIA GPU"
     return name.replace("_", " "), reading.reason or "not read"
 
 
@@ -110,16 +112,23 @@ def _headline(machine: Machine, advice: dict[str, Any]) -> str:
     if gpus:
         what = ", ".join(f"{count} x {name}" if count > 1 else name for name, count in Counter(gpu.name for gpu in gpus).items())
         return f"{what}: train in {advice['text']} ({advice['why']})"
-    unreadable = [gpu for gpu in machine.gpus if gpu.source != "cpu"]
-    if unreadable:
-        return f"{len(unreadable)} GPU{'s' if len(unreadable) > 1 else ''} here, none that a run can use"
-    return f"no GPU found ({_nvidia(machine)}); on this CPU train in {advice['text']}"
+    return f"{_without_gpu(machine)}; on this CPU train in {advice['text']}"
 
 
-def _nvidia(machine: Machine) -> str:
+def _without_gpu(machine: Machine) -> str:
+    """Why there is no GPU to train on: none here, none that a run can use, or nobody who could tell."""
+    others = [gpu for gpu in machine.gpus if gpu.source != "cpu"]
+    if others:
+        return f"{len(others)} GPU{'s' if len(others) > 1 else ''} here, none that a run can use"
     driver = machine.driver
-    words = {"absent": "no NVIDIA driver library", "not-loaded": "the NVIDIA driver is not loaded", "ok": "the NVIDIA driver counts none"}
-    return words.get(driver.state) or f"NVML: {driver.detail or driver.state}"
+    match driver.state:
+        case "absent":
+            return "no GPU found (no NVIDIA driver library)"
+        case "not-loaded":
+            return "no GPU found (the NVIDIA driver is not loaded)"
+        case "ok" | "not-asked":
+            return "no GPU found"
+    return f"GPUs cannot be read (NVML: {driver.detail or driver.state})"
 
 
 def _visible(machine: Machine) -> list[dict[str, Any]]:
@@ -132,7 +141,7 @@ def _environment(machine: Machine) -> dict[str, Any]:
     cuda = driver.cuda_version.value
     torch = machine.torch
     driver_facts: dict[str, Any] = {
-        "nvidia_driver": driver.version.value or f"{driver.state}{f': {driver.detail}' if driver.detail else ''}",
+        "nvidia_driver": driver.version.value or f"{driver.state.replace('-', ' ')}{f': {driver.detail}' if driver.detail else ''}",
         "cuda_of_driver": f"{cuda[0]}.{cuda[1]}" if cuda else None,
         "nvml": driver.nvml_version.value,
         "kernel_log": machine.kernel_log.reason or f"{machine.kernel_log.value} lines of the NVIDIA driver",

@@ -19,7 +19,7 @@ class Machine:
     """A machine at one instant.
 
     Attributes:
-        gpus: its GPUs; the CPU where there is none.
+        gpus: its GPUs; and the CPU, where none of them can train.
         cpu: its CPU.
         driver: the NVIDIA driver.
         visible: what the environment leaves to a process; None for GPUs that were only named.

@@ -20,7 +20,9 @@ LIMIT = 30.0
 HERE = Path("/")
 
 
-def probe(*, limit: float = LIMIT, root: Path = HERE, log: Path | None = None, environ: Mapping[str, str] | None = None) -> Machine:
+def probe(
+    *, limit: float = LIMIT, root: Path = HERE, log: Path | None = None, environ: Mapping[str, str] | None = None, ask_nvml: bool | None = None
+) -> Machine:
     """Read the machine. Never raises for what a driver or a file does.
 
     Args:
@@ -28,18 +30,20 @@ def probe(*, limit: float = LIMIT, root: Path = HERE, log: Path | None = None, e
         root: where `/sys`, `/proc` and `/var/log` are looked for; NVML is asked only for the real one.
         log: a file with the kernel log (`dmesg > FILE`), instead of the kernel's own buffer.
         environ: the environment that says which devices are visible; this process's own by default.
+        ask_nvml: whether to ask NVML; by default for the real machine only.
     """
     here = root == HERE
     environ = os.environ if environ is None else environ
-    asked = nvml.start(limit=limit, kernel_log=log is None) if here else nvml.Driver(state="not-asked", detail="a recorded machine")
+    ask_nvml = here if ask_nvml is None else ask_nvml
+    asked = nvml.start(limit=limit, kernel_log=log is None) if ask_nvml else nvml.Driver(state="not-asked", detail="a recorded machine")
     others, cpu = _other_vendors(root, limit)
     driver, nvidia = nvml.finish(asked, root)
     lines = _lines(driver, nvidia, root, log)
     nvidia = tuple(_with_xids(gpu, lines) for gpu in nvidia)
     gpus = nvidia + others
     primary = nvidia or tuple(gpu for gpu in others if gpu.vendor == "amd")
-    return Machine(
-        gpus=gpus or (cpu,),
+    machine = Machine(
+        gpus=gpus,
         cpu=cpu,
         driver=driver,
         visible=visible(primary, environ) if primary else None,
@@ -47,6 +51,7 @@ def probe(*, limit: float = LIMIT, root: Path = HERE, log: Path | None = None, e
         torch=torch_install.installed() if here else None,
         kernel_log=Reading(len(lines.value)) if lines.value is not None else Reading(None, lines.reason),
     )
+    return machine if machine.accelerators else replace(machine, gpus=(*gpus, cpu))
 
 
 def of_named(gpus: Sequence[GpuInfo]) -> Machine:

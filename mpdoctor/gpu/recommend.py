@@ -96,10 +96,14 @@ def recommendation(machine: Machine) -> dict[str, Any]:
 
 
 def _choices(gpu: GpuInfo) -> tuple[str, ...]:
-    """Precisions that a device should train in: native ones only; fp16 on a CPU never (its autocast keeps too little in fp32)."""
+    """Precisions that a device should train in: native ones only.
+
+    fp16 on a CPU never: its autocast keeps too little in fp32. On Apple neither: fp16 needs a loss scaler, which MPS lacked for long and which zeroed
+    16-bit gradients until 2026 (pytorch#142397, #150255, #184286).
+    """
     formats = gpu.formats
     bf16 = ("bf16",) if formats.bf16.native else ()
-    fp16 = ("fp16",) if formats.fp16.native and gpu.source != "cpu" else ()
+    fp16 = ("fp16",) if formats.fp16.native and gpu.source != "cpu" and gpu.vendor != "apple" else ()
     return (*bf16, *fp16, "fp32")
 
 
@@ -111,7 +115,9 @@ def _why(precision: str, weakest: GpuInfo, *, alone: bool) -> str:
     if precision == "fp16":
         return f"{who}bf16 is {'only emulated' if formats.bf16 is Support.EMULATED else 'missing'}, fp16 is native and needs loss scaling"
     if formats.fp16 is Support.UNKNOWN:
-        return f"{who}what it computes in is not known"
+        return f"{who}what it computes in is not known, and fp32 is right everywhere"
+    if formats.fp16.native:
+        return f"{who}bf16 is {'only emulated' if formats.bf16 is Support.EMULATED else 'missing'}, and fp16 has no dependable loss scaler here"
     note = next((note for note in formats.notes if note.startswith("fp16: ")), "fp16: no native fp16 arithmetic")
     return who + note.removeprefix("fp16: ")
 
@@ -141,7 +147,13 @@ def _better_alone(advice: Advice, gpus: Sequence[GpuInfo]) -> list[dict[str, Any
     for precision in order[: order.index(advice.precision)]:
         members = groups.get(precision, [])
         if members:
-            uuids = [gpu.ref.uuid for gpu in members if gpu.ref.uuid]
-            select = f"CUDA_VISIBLE_DEVICES={','.join(uuids)}" if len(uuids) == len(members) else None
-            found.append({"precision": precision, "names": [gpu.name for gpu in members], "indices": [gpu.ref.index for gpu in members], "select": select})
+            found.append({"precision": precision, "names": [gpu.name for gpu in members], "indices": [gpu.ref.index for gpu in members], "select": _select(members)})
     return found
+
+
+def _select(gpus: Sequence[GpuInfo]) -> str | None:
+    """The environment variable that leaves only these devices visible; None where their identities are not known."""
+    if gpus[0].vendor == "amd":
+        return f"HIP_VISIBLE_DEVICES={','.join(str(gpu.ref.index) for gpu in gpus)}" if all(gpu.ref.index is not None for gpu in gpus) else None
+    uuids = [gpu.ref.uuid for gpu in gpus if gpu.ref.uuid]
+    return f"CUDA_VISIBLE_DEVICES={','.join(uuids)}" if len(uuids) == len(gpus) else None

@@ -22,10 +22,9 @@ _TORCHTUNE = {
 def settings(advice: Advice) -> dict[str, str]:
     """Snippets by framework, in the framework's own language (Python, YAML or JSON)."""
     half = advice.precision if advice.precision != "fp32" else None
-    cuda = advice.device == "cuda"
-    tf32 = advice.tf32 and cuda
+    tf32 = advice.tf32 and advice.device == "cuda"
     return {
-        "PyTorch": _pytorch(advice, tf32=tf32),
+        "PyTorch": _pytorch(advice, tf32=advice.tf32),
         "HF Trainer": _trainer(advice, half, tf32=tf32),
         "accelerate": f"mixed_precision: {half or 'no'}",
         "DeepSpeed": _deepspeed(half),

@@ -195,7 +195,7 @@ def _gpu(answers: Answers, index: int, root: Path) -> GpuInfo:
     if capability in SHARES_SYSTEM_MEMORY and not metrics["memory_total_bytes"]:
         metrics["memory_total_bytes"] = Reading(None, "not supported: the GPU shares the system's memory")
         metrics["system_memory_bytes"] = _system_memory(root)
-    name = got.get("name") or "unreadable GPU"
+    name = got.get("name") or ("unreadable GPU" if capability is None else f"NVIDIA {nvidia.architecture(capability) or 'GPU'} (name unreadable)")
     formats, architecture, how = _formats(capability, name, got)
     why = words(answers.reasons.get((index, "compute_capability"), answers.reasons.get((index, "handle"))))
     return GpuInfo(

@@ -27,7 +27,8 @@ from mpdoctor.core.rule import Hit, Rule
 
 def check(gpu: GpuInfo) -> Iterator[Hit]:
     """A readable GPU without an ECC mode. In a vGPU guest GPU407 says more."""
-    if gpu.metric("state").value == "ok" and gpu.metric("ecc_enabled").value is None and gpu.metric("virtualization").value != "vgpu-guest":
+    told_elsewhere = gpu.metric("virtualization").value == "vgpu-guest" or gpu.metric("integrated").value
+    if gpu.metric("state").value == "ok" and gpu.metric("ecc_enabled").value is None and not told_elsewhere:
         yield Hit(message=f"no ECC data ({gpu.metric('ecc_enabled').reason}): memory errors would be silent", at=gpu.ref)
 
 
