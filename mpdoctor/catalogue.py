@@ -65,9 +65,14 @@ def rules() -> tuple[RuleEntry, ...]:
     return tuple(sorted(found, key=lambda entry: entry.code))
 
 
-def find_rule(name: str) -> RuleEntry | None:
-    """The rule with this code (in any case) or slug, or None."""
-    return next((entry for entry in rules() if entry.code == name.upper() or entry.slug == name.lower()), None)
+def find_rule(code: str) -> RuleEntry | None:
+    """The rule with this code (in any case), or None."""
+    return next((entry for entry in rules() if entry.code == code.upper()), None)
+
+
+def find_rules(name: str) -> tuple[RuleEntry, ...]:
+    """The rules with this code or slug (in any case). A script, a config and a replay can show the same bad pattern: they share its slug."""
+    return tuple(entry for entry in rules() if entry.code == name.upper() or entry.slug == name.lower())
 
 
 def _modules(folder: Traversable) -> Iterator[Traversable]:

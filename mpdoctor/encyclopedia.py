@@ -1,11 +1,14 @@
-"""The pages of `mpdoctor explain`: rules, causes and number formats, as Markdown and as plain facts."""
+"""The pages of `mpdoctor explain`: rules, causes, number formats, numbers and topics, as Markdown and as plain facts."""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
 from typing import Any
 
-from mpdoctor.catalogue import RuleEntry, find_rule, rules
+from mpdoctor.catalogue import RuleEntry, find_rules, rules
 from mpdoctor.causes import all_causes
 from mpdoctor.core.cause import Cause
 from mpdoctor.core.jsonable import jsonable
@@ -25,17 +28,25 @@ def look_up(name: str) -> Page | None:
     wanted = name.strip().lower()
     if cause := next((cause for cause in all_causes() if cause.id == wanted), None):
         return _cause_page(cause)
-    if entry := find_rule(wanted):
-        return _rule_page(entry)
+    if pages := [_rule_page(entry) for entry in find_rules(wanted)]:
+        return (
+            pages[0]
+            if len(pages) == 1
+            else Page(markdown="\n".join(p.markdown for p in pages), facts={"kind": "rules", "rules": [p.facts for p in pages]})
+        )
     if number_format := find_format(wanted):
         return _format_page(number_format)
+    if (topic := _topics().get(wanted)) is not None:
+        return Page(markdown=topic, facts={"kind": "topic", "name": wanted})
+    if (value := _number(wanted)) is not None:
+        return _number_page(value)
     return None
 
 
 def names() -> tuple[str, ...]:
     """Every name that `look_up` knows, aliases of number formats included."""
     formats = [alias for number_format in FORMATS for alias in (number_format.name, *number_format.aliases)]
-    return (*(cause.id for cause in all_causes()), *(name for entry in rules() for name in (entry.code, entry.slug)), *formats)
+    return (*(cause.id for cause in all_causes()), *(name for entry in rules() for name in (entry.code, entry.slug)), *formats, *_topics())
 
 
 def contents() -> Page:
@@ -43,16 +54,61 @@ def contents() -> Page:
     causes = "\n".join(f"- `{cause.id}`: {cause.title}" for cause in all_causes())
     formats = "\n".join(f"- `{f.name}`: {f.bits} bits, up to {f.max:.5g}" for f in FORMATS)
     entries = "\n".join(f"- `{entry.code}` {entry.slug}: {entry.doc.summary}" for entry in rules())
-    markdown = (
-        f"# What mpdoctor can explain\n\n## Causes\n\n{causes}\n\n## Number formats\n\n{formats}\n\n## Rules, detectors, experiments\n\n{entries}\n"
-    )
+    topics = "\n".join(f"- `{name}`: {text.splitlines()[0].lstrip('# ')}" for name, text in _topics().items())
+    chapters = {
+        "How mpdoctor works": topics,
+        "Causes": causes,
+        "Number formats": f"{formats}\n\nAny number too: `mpdoctor explain 1e-8` shows what each format makes of it.",
+        "Rules, detectors, experiments": entries,
+    }
+    markdown = "# What mpdoctor can explain\n\n" + "\n\n".join(f"## {title}\n\n{text}" for title, text in chapters.items()) + "\n"
     facts = {
         "kind": "contents",
         "causes": [cause.id for cause in all_causes()],
         "formats": [f.name for f in FORMATS],
         "rules": [entry.code for entry in rules()],
+        "topics": list(_topics()),
     }
     return Page(markdown=markdown, facts=facts)
+
+
+@cache
+def _topics() -> dict[str, str]:
+    """Markdown pages about mpdoctor itself, by file name."""
+    folder = files("mpdoctor.topics")
+    pages = sorted(item.name for item in folder.iterdir() if item.name.endswith(".md"))
+    return {name.removesuffix(".md"): folder.joinpath(name).read_text(encoding="utf-8") for name in pages}
+
+
+def _number(text: str) -> float | None:
+    """A finite number; None for any other text."""
+    try:
+        value = float(text)
+    except ValueError:
+        return None
+    return value if math.isfinite(value) else None
+
+
+def _number_page(value: float) -> Page:
+    """What each format makes of a number, and how far from it that is."""
+    rows, facts = [], {}
+    for f in FORMATS:
+        rounded = f.round(value)
+        facts[f.name] = rounded
+        error = "exact" if rounded == value else f"{abs(rounded - value) / abs(value):.2g}" if value and math.isfinite(rounded) else ""
+        remark = ""
+        if rounded == 0 and value != 0:
+            remark = "flushed to zero"
+        elif not math.isfinite(rounded):
+            remark = f"above {f.max:g}"
+        elif 0 < abs(rounded) < f.smallest_normal:
+            remark = "subnormal: fewer bits"
+        rows.append(f"| {f.name} | {rounded:.9g} | {error} | {remark} |")
+    table = "| format | becomes | relative error | |\n| --- | --- | --- | --- |\n" + "\n".join(rows)
+    return Page(
+        markdown=f"# {value:g}\n\nRounded to the nearest number of each format, ties to even.\n\n{table}\n",
+        facts={"kind": "number", "value": value, "becomes": jsonable(facts)},
+    )
 
 
 def rule_facts(entry: RuleEntry) -> dict[str, Any]:

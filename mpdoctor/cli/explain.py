@@ -25,7 +25,7 @@ def explain(
     name: Annotated[
         str | None,
         typer.Argument(
-            metavar="[CODE|CAUSE|FORMAT]",
+            metavar="[CODE|CAUSE|FORMAT|TOPIC]",
             help="A rule (CFG201, or its slug), a cause (loss-scaling), or a number format (bf16). Without it: everything that can be explained.",
         ),
     ] = None,

@@ -96,4 +96,4 @@ class Finding:
                 place = f"{uuid or index}|{name}"
             case None:
                 place = ""
-        return hashlib.sha256(f"{self.code}|{place}|{self.identity}".encode()).hexdigest()[:16]
+        return hashlib.sha256(f"{self.code}|{place}|{self.identity}".encode("utf-8", "backslashreplace")).hexdigest()[:16]

@@ -7,6 +7,7 @@ Floating Point Specification, revision 1.0).
 
 from __future__ import annotations
 
+import math
 import struct
 
 from mpdoctor.core.record import dataclass
@@ -69,6 +70,19 @@ class FloatFormat:
             return self.smallest_subnormal
         exponent = struct.unpack("<Q", struct.pack("<d", magnitude))[0] >> 52 & 0x7FF
         return float(2.0 ** (exponent - 1023 - self.significand_bits))
+
+    def round(self, value: float) -> float:
+        """The number of this format nearest to `value`, ties to even.
+
+        Beyond the largest number: infinity, or NaN in a format without infinity (where saturating conversions give the largest number).
+        """
+        if not math.isfinite(value):
+            return value
+        spacing = self.spacing(min(abs(value), self.max))
+        rounded = round(value / spacing) * spacing
+        if abs(rounded) > self.max:
+            return math.copysign(math.inf, value) if self.has_infinity else math.nan
+        return math.copysign(rounded, value)
 
 
 FORMATS: tuple[FloatFormat, ...] = (

@@ -9,13 +9,13 @@ from __future__ import annotations
 from dataclasses import fields
 from typing import Any
 
-from mpdoctor.core.version import __version__
 from mpdoctor.core.cause import Verdict
 from mpdoctor.core.device import GpuInfo, Reading
 from mpdoctor.core.finding import Finding, Remedy
 from mpdoctor.core.jsonable import jsonable
 from mpdoctor.core.location import DeviceRef, FileSpan, Location, TensorSite
 from mpdoctor.core.report import SCHEMA, NonFinite, Report
+from mpdoctor.core.version import __version__
 
 
 def document(report: Report) -> dict[str, Any]:
@@ -26,7 +26,7 @@ def document(report: Report) -> dict[str, Any]:
         "command": report.command,
         "outcome": report.outcome.value,
         "healthy": report.healthy,
-        "symptoms": [{"id": s.id.value, "step": s.step, "detail": s.detail} for s in report.symptoms],
+        "symptoms": [{"id": s.id.value, "step": s.step, "detail": s.detail, "site": _site(s.site) if s.site else None} for s in report.symptoms],
         "first_nonfinite": _first_nonfinite(report.first_nonfinite),
         "headline": jsonable(report.headline),
         "checklist": [_verdict(verdict) for verdict in report.verdicts],

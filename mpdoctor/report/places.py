@@ -62,14 +62,18 @@ def uri(path: str) -> str:
 _PACKAGES = re.compile(r".*[/\\\\](?:site|dist)-packages[/\\\\]")
 
 
+def shown_path(path: str) -> str:
+    """A path as a reader wants it: library files from their package on, files below the current folder relative to it."""
+    path = _PACKAGES.sub("", path)
+    here = f"{Path.cwd()}{os.sep}"
+    return path[len(here) :] if path.startswith(here) else path
+
+
 def source(span: FileSpan | None) -> str:
-    """A place in a file as a reader wants it: library files from their package on, files below the current folder relative to it."""
+    """A place in a file as a reader wants it: `file:line`, see `shown_path`."""
     if span is None:
         return ""
-    file = _PACKAGES.sub("", span.file)
-    here = f"{Path.cwd()}{os.sep}"
-    if file.startswith(here):
-        file = file[len(here) :]
+    file = shown_path(span.file)
     return f"{file}:{span.line}" if span.line else file
 
 

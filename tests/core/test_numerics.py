@@ -73,3 +73,28 @@ def test_torch_names_are_found() -> None:
 def test_formats_are_ordered_numbers() -> None:
     for number_format in FORMATS:
         assert 0 < number_format.smallest_subnormal < number_format.smallest_normal < 1 < number_format.max < math.inf
+
+
+@given(st.floats(allow_nan=False, allow_infinity=False))
+def test_rounding_to_fp16_agrees_with_the_machine(value: float) -> None:
+    try:
+        expected = struct.unpack("<e", struct.pack("<e", value))[0]
+    except OverflowError:
+        expected = math.copysign(math.inf, value)
+    assert FP16.round(value) == expected
+    assert math.copysign(1, FP16.round(value)) == math.copysign(1, expected)
+
+
+@given(st.floats(width=32, allow_nan=False, allow_infinity=False))
+def test_numbers_of_a_format_round_to_themselves(value: float) -> None:
+    assert FP32.round(value) == value
+
+
+def test_rounding_at_the_ends() -> None:
+    assert BF16.round(1 + 2.0**-8) == 1.0
+    assert BF16.round(3.4e38) == math.inf
+    assert FP16.round(65519.99) == 65504
+    assert FP16.round(65520) == math.inf
+    assert FP16.round(1e-8) == 0
+    assert math.isnan(FP8_E4M3.round(500))
+    assert FP8_E4M3.round(449) == 448

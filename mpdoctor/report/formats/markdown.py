@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import re
 
-from mpdoctor.core.version import __version__
 from mpdoctor.core.finding import Finding
 from mpdoctor.core.location import TensorSite
 from mpdoctor.core.report import ExperimentOutcome, Report
+from mpdoctor.core.version import __version__
 from mpdoctor.report import answer
 from mpdoctor.report.answer import Tone
 from mpdoctor.report.characters import one_line, to_ascii, visible
 from mpdoctor.report.measured import in_words
 from mpdoctor.report.numbers import count, dtype, number, plain, words
-from mpdoctor.report.places import place, ranges, source, span_of, worst_first
+from mpdoctor.report.places import place, ranges, shown_path, source, span_of, worst_first
 from mpdoctor.report.renderer import Renderer, RenderOptions
 
 MOST_FINDINGS = 20
@@ -161,7 +161,7 @@ def _not_looked_at(report: Report) -> str:
 
 
 def _circumstances(report: Report) -> str:
-    rows = [[words(item.role), code(item.path)] for item in report.inputs[:6]]
+    rows = [[words(item.role), code(shown_path(item.path))] for item in report.inputs[:6]]
     rows += [[text_of(words(str(name))), text_of(plain(value))] for name, value in report.environment.items()]
     notes = "\n".join(f"- {text_of(note)}" for note in report.notes)
     return _folded("How it was run", "\n\n".join(part for part in (_table(["", ""], rows), notes) if part))

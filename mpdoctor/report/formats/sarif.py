@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from mpdoctor.core.version import __version__
 from mpdoctor.core.finding import Confidence, Finding, Severity
 from mpdoctor.core.gate import Outcome
 from mpdoctor.core.jsonable import to_json
 from mpdoctor.core.location import FileSpan
 from mpdoctor.core.report import Report
+from mpdoctor.core.version import __version__
 from mpdoctor.report.characters import visible
 from mpdoctor.report.places import logical_place, span_of, uri, worst_first
 from mpdoctor.report.renderer import Renderer, RenderOptions

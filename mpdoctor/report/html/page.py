@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from mpdoctor.core.version import __version__
 from mpdoctor.core.finding import Finding
 from mpdoctor.core.jsonable import to_json
 from mpdoctor.core.report import Report
+from mpdoctor.core.version import __version__
 from mpdoctor.report import answer
 from mpdoctor.report.document import document
 from mpdoctor.report.html.charts.exponents import BF16_NOTE, gradient_exponents
@@ -15,7 +15,7 @@ from mpdoctor.report.html.charts.history import history
 from mpdoctor.report.html.heat_map import heat_map
 from mpdoctor.report.measured import exponents, flops, gradients, module_amax, others, window
 from mpdoctor.report.numbers import count, dtype, number, plain, words
-from mpdoctor.report.places import logical_place, place, ranges, source, span_of, worst_first
+from mpdoctor.report.places import logical_place, place, ranges, shown_path, source, span_of, worst_first
 from mpdoctor.report.renderer import RenderOptions
 
 MOST_LAYERS = 12
@@ -65,6 +65,7 @@ def context(report: Report, options: RenderOptions) -> dict[str, Any]:
         "words": words,
         "place": place,
         "source": source,
+        "shown_path": shown_path,
     }
 
 

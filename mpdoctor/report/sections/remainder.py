@@ -10,6 +10,7 @@ from rich.console import RenderableType
 from mpdoctor.core.report import Report
 from mpdoctor.report import answer
 from mpdoctor.report.numbers import plain, words
+from mpdoctor.report.places import shown_path
 from mpdoctor.report.sections.ink import Ink
 
 
@@ -62,7 +63,7 @@ def circumstances(report: Report, ink: Ink) -> list[RenderableType]:
         return []
     facts: dict[str, Any] = {}
     for item in report.inputs:
-        facts.setdefault(item.role, []).append(item.path)
+        facts.setdefault(item.role, []).append(shown_path(item.path))
     return [ink.title("How it was run"), _pairs(facts | dict(report.environment), ink)]
 
 
