@@ -6,18 +6,19 @@ Weights are not read. The reader is handed in by `api`, because reading checkpoi
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 from mpdoctor.check.dialect import Dialect, dialects, recognise
 from mpdoctor.check.sources.load import load
 from mpdoctor.check.sources.node import MAX_DEPTH, Document, Node
 from mpdoctor.core.errors import UnreadableInput
 
+_NOTHING: Mapping[str, Any] = MappingProxyType({})
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class CheckpointFacts:
+
+class CheckpointFacts(NamedTuple):
     """What a checkpoint's metadata tells.
 
     Attributes:
@@ -31,12 +32,12 @@ class CheckpointFacts:
         scaler_file: the file that holds the scaler.
     """
 
-    settings: Mapping[str, Any] = field(default_factory=dict)
+    settings: Mapping[str, Any] = _NOTHING
     settings_file: str = ""
     log: tuple[Mapping[str, Any], ...] = ()
     log_file: str = ""
-    weights: Mapping[str, int] = field(default_factory=dict)
-    adapters: Mapping[str, int] = field(default_factory=dict)
+    weights: Mapping[str, int] = _NOTHING
+    adapters: Mapping[str, int] = _NOTHING
     scale: float | None = None
     weights_file: str = ""
     scaler_file: str = ""

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cache
+from typing import NamedTuple
 
 from mpdoctor.check.reader import Reader
 from mpdoctor.check.sources.node import Document
@@ -30,8 +30,7 @@ class Role(StrEnum):
     """A part of a trainer's settings that may stand several times (quantisation in a script)."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Dialect:
+class Dialect(NamedTuple):
     """A framework's config language.
 
     Attributes:
@@ -56,8 +55,7 @@ class Dialect:
     name: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Recognition:
+class Recognition(NamedTuple):
     """Which dialect a document is; `dialect` None when none claims it. `rival` is a near tie, if any."""
 
     dialect: Dialect | None
@@ -71,7 +69,7 @@ def dialects() -> dict[str, Dialect]:
     found = {}
     for module in rule.modules("mpdoctor.check.dialects"):
         name = module.__name__.rpartition(".")[2].strip("_")
-        found[name] = replace(module.DIALECT, name=name)
+        found[name] = module.DIALECT._replace(name=name)
     return found
 
 

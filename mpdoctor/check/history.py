@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from mpdoctor.check.sources.node import Node
 from mpdoctor.check.subject import CheckSubject
 from mpdoctor.core.location import FileSpan
 
 
-@dataclass(frozen=True, slots=True)
-class BrokenLog:
+class BrokenLog(NamedTuple):
     """The first step at which a log shows a broken run, what it shows, and where."""
 
     step: int | None

@@ -7,7 +7,6 @@ folder above the file's own (where shared bases usually lie). Nothing is downloa
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from pathlib import Path
 
 from mpdoctor.check.sources.load import load
@@ -48,8 +47,7 @@ def with_bases(document: Document, folders: Sequence[str] = (), *, above: tuple[
             missing += full.missing
             merged = _over(full.root.mapping, merged, 1) if merged else dict(full.root.mapping)
     own = {key: child for key, child in document.root.mapping.items() if key not in _KEYS}
-    root = replace(document.root, value=_over(own, merged, 1))
-    return replace(document, root=root, missing=missing)
+    return document.with_root(document.root.with_value(_over(own, merged, 1)), missing)
 
 
 def _bases(document: Document) -> Iterable[tuple[Node, str, bool]]:
@@ -90,7 +88,7 @@ def _over(child: dict[str, Node], base: dict[str, Node], depth: int) -> dict[str
         below = result.get(key)
         dropped = node.mapping.get("_delete_")
         if below is not None and below.is_mapping and node.is_mapping and not (dropped and dropped.value) and depth < 50:
-            result[key] = replace(node, value=_over(node.mapping, below.mapping, depth + 1))
+            result[key] = node.with_value(_over(node.mapping, below.mapping, depth + 1))
         else:
             result[key] = node
     return result

@@ -3,25 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from mpdoctor.check import checkpoint
 from mpdoctor.check.dialect import Dialect, Role, dialects, recognise
 from mpdoctor.check.includes import with_bases
 from mpdoctor.check.references import referenced
 from mpdoctor.check.sources.load import load
 from mpdoctor.check.sources.node import Document
 from mpdoctor.check.sources.text import read_text
-from mpdoctor.check.walk import is_checkpoint, may_be_training, walked
 from mpdoctor.core.errors import MpdoctorError, NothingToJudge, UnreadableInput, UsageError
 from mpdoctor.core.rule import Skipped
+
+if TYPE_CHECKING:
+    from mpdoctor.check.checkpoint import CheckpointReader
 
 Member = tuple[Document, Dialect]
 SCRIPTS = (".py", ".ipynb")
 
 
-@dataclass(slots=True, eq=False)
 class Intake:
     """What was read.
 
@@ -30,18 +30,21 @@ class Intake:
         walked: documents of files met in folders.
         checkpoints: one entry per checkpoint folder: its documents.
         scripts: path and text of Python files to lint.
+        unrecognised: paths that no dialect claims.
+        skipped: what was not read, and why.
+        notes: sentences for the reader.
     """
 
-    dialect: str | None = None
-    reader: checkpoint.CheckpointReader | None = None
-    named: list[Member] = field(default_factory=list)
-    walked: list[Member] = field(default_factory=list)
-    checkpoints: list[list[Member]] = field(default_factory=list)
-    scripts: list[tuple[str, str]] = field(default_factory=list)
-    unrecognised: list[str] = field(default_factory=list)
-    skipped: list[Skipped] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)
-    folders: list[str] = field(default_factory=list)
+    def __init__(self, *, dialect: str | None = None, reader: CheckpointReader | None = None) -> None:
+        self.dialect, self.reader = dialect, reader
+        self.named: list[Member] = []
+        self.walked: list[Member] = []
+        self.checkpoints: list[list[Member]] = []
+        self.scripts: list[tuple[str, str]] = []
+        self.unrecognised: list[str] = []
+        self.skipped: list[Skipped] = []
+        self.notes: list[str] = []
+        self.folders: list[str] = []
 
     def take(self, paths: Sequence[str]) -> None:
         """Read files and folders. Raises MpdoctorError for a file that the user named and that cannot be read."""
@@ -66,6 +69,8 @@ class Intake:
                 self._file(word, self.named, named=False)
 
     def _folder(self, folder: Path) -> None:
+        from mpdoctor.check.walk import is_checkpoint, walked
+
         if is_checkpoint(folder):
             self._checkpoint(folder.as_posix())
             return
@@ -88,6 +93,8 @@ class Intake:
             self.skipped.append(Skipped(what=path, why=f"cannot be read: {error.message.removeprefix(path).lstrip(': ')}"))
 
     def _checkpoint(self, folder: str) -> None:
+        from mpdoctor.check import checkpoint
+
         try:
             members = checkpoint.members(folder, self.reader)
         except MpdoctorError as error:
@@ -106,9 +113,12 @@ class Intake:
             if named:
                 self.skipped.append(Skipped(what=path, why="it is empty"))
             return
-        if not named and not may_be_training(text):
-            self.unrecognised.append(path)
-            return
+        if not named:
+            from mpdoctor.check.walk import may_be_training
+
+            if not may_be_training(text):
+                self.unrecognised.append(path)
+                return
         if path.endswith(SCRIPTS):
             self._python(path, text, into, named=named)
             return

@@ -4,30 +4,31 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, NamedTuple
 
 from mpdoctor.check import engine
-from mpdoctor.check.checkpoint import CheckpointReader
 from mpdoctor.check.dialect import Dialect, Role
 from mpdoctor.check.grouping import grouped
 from mpdoctor.check.intake import Intake
 from mpdoctor.check.merge import merged
 from mpdoctor.check.reader import Reader
-from mpdoctor.check.sources.node import Document
+from mpdoctor.check.sources.node import Document, Node
 from mpdoctor.check.subject import CheckSubject, ConfigFile
-from mpdoctor.check.thresholds import Thresholds
+from mpdoctor.check.thresholds import DEFAULTS, Thresholds
 from mpdoctor.core.device import GpuInfo
 from mpdoctor.core.errors import NothingToJudge
 from mpdoctor.core.finding import Finding
 from mpdoctor.core.rule import Crash, RuleRun, Skipped
 from mpdoctor.core.training import TrainingConfig
 
+if TYPE_CHECKING:
+    from mpdoctor.check.checkpoint import CheckpointReader
+
 _ORDER = (Role.MODEL, Role.PART, Role.TRAINER, Role.LAUNCHER, Role.ENGINE, Role.HISTORY)
 """Lifted in this order, so that an engine's `auto` can take the trainer's value."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Options:
+class Options(NamedTuple):
     """What a user can set.
 
     Attributes:
@@ -46,25 +47,32 @@ class Options:
     gpus: tuple[GpuInfo, ...] = ()
     select: tuple[str, ...] = ()
     ignore: tuple[str, ...] = ()
-    thresholds: Thresholds = field(default_factory=Thresholds)
+    thresholds: Thresholds = DEFAULTS
     launch: tuple[str, ...] = ()
     checkpoint_reader: CheckpointReader | None = None
 
 
-@dataclass(slots=True, eq=False)
 class CheckResult:
-    """What checking gave. `configs` is one entry per run: its settings as understood."""
+    """What checking gave.
 
-    findings: list[Finding] = field(default_factory=list)
-    skipped: list[Skipped] = field(default_factory=list)
-    crashes: list[Crash] = field(default_factory=list)
-    configs: list[TrainingConfig] = field(default_factory=list)
-    recognised: list[tuple[str, str]] = field(default_factory=list)
-    """Path and dialect of each file that was judged."""
-    unrecognised: list[str] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)
-    texts: dict[str, str] = field(default_factory=dict)
-    """The text of each file that was read, for ignore comments and repairs."""
+    Attributes:
+        findings: by file and line.
+        skipped: what was not looked at.
+        crashes: rules that raised.
+        configs: one entry per run: its settings as understood.
+        recognised: path and dialect of each file that was judged.
+        unrecognised: paths of those that no dialect claims.
+        notes: sentences for the reader.
+        documents: what was read, for ignore comments and repairs.
+    """
+
+    def __init__(self, *, unrecognised: list[str], skipped: list[Skipped], notes: list[str]) -> None:
+        self.findings: list[Finding] = []
+        self.skipped, self.unrecognised, self.notes = skipped, unrecognised, notes
+        self.crashes: list[Crash] = []
+        self.configs: list[TrainingConfig] = []
+        self.recognised: list[tuple[str, str]] = []
+        self.documents: list[Document] = []
 
     def add(self, outcome: RuleRun) -> None:
         """Take over what a set of rules gave."""
@@ -97,7 +105,7 @@ def _judge(members: Sequence[tuple[Document, Dialect]], options: Options, result
         config = dialect.lift(Reader(document, siblings=[file.config for file in files], version=options.version))
         files.append(ConfigFile(document=document, dialect=dialect.name, role=dialect.role, config=config, plain_yaml=dialect.plain_yaml))
         result.recognised.append((document.path, dialect.name))
-        result.texts[document.path] = document.text
+        result.documents.append(document)
     config = merged(files)
     subject = CheckSubject(config=config, files=tuple(files), gpus=options.gpus, thresholds=options.thresholds)
     result.configs.append(config)
@@ -116,7 +124,7 @@ def _lint(path: str, text: str, options: Options, result: CheckResult, *, named:
         result.unrecognised.append(path)
         return
     result.recognised.append((path, "script"))
-    result.texts[path] = text
+    result.documents.append(Document(path=path, syntax="python", root=Node({}, path, 1, 1), text=text))
     result.add(outcome)
 
 

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from mpdoctor.check.sources.node import Document, Node
-from mpdoctor.check.thresholds import Thresholds
+from mpdoctor.check.thresholds import DEFAULTS, Thresholds
 from mpdoctor.core.device import GpuInfo
 from mpdoctor.core.training import Setting, TrainingConfig
 
@@ -16,8 +15,7 @@ FULL = ("full_ft", "pretrain", "prefer_full")
 SIXTEEN_BIT = ("fp16", "bf16")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class ConfigFile:
+class ConfigFile(NamedTuple):
     """One file of a run, as its dialect understands it alone."""
 
     document: Document
@@ -37,8 +35,7 @@ class ConfigFile:
         return self.document.get(path)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class CheckSubject:
+class CheckSubject(NamedTuple):
     """The subject of all config rules.
 
     Attributes:
@@ -51,7 +48,7 @@ class CheckSubject:
     config: TrainingConfig
     files: tuple[ConfigFile, ...] = ()
     gpus: tuple[GpuInfo, ...] = ()
-    thresholds: Thresholds = field(default_factory=Thresholds)
+    thresholds: Thresholds = DEFAULTS
 
     def of(self, *dialects: str) -> tuple[ConfigFile, ...]:
         """The files of these dialects."""

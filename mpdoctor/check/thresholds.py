@@ -5,12 +5,18 @@ Each can be set in `[tool.mpdoctor.thresholds]`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class Thresholds:
-    """Where a rule begins to speak. Learning rates are peak values for Adam-like optimizers."""
+    """Where a rule begins to speak. Learning rates are peak values for Adam-like optimizers.
+
+    The class holds the defaults; `Thresholds(lr_lora=2e-3)` changes some.
+    """
+
+    def __init__(self, **changed: float) -> None:
+        for name, value in changed.items():
+            if not hasattr(Thresholds, name):
+                raise ValueError(f"there is no threshold {name!r}")
+            setattr(self, name, value)
 
     lr_full_large: float = 1e-4
     """Warning, full fine-tuning, 3 billion parameters or more (or size unknown)."""
@@ -47,3 +53,6 @@ class Thresholds:
     tiny_batch: int = 2
     long_sequence: int = 4096
     sparse_logging: int = 500
+
+
+DEFAULTS = Thresholds()

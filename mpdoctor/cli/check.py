@@ -45,7 +45,7 @@ def _split(words: list[str]) -> tuple[list[str], list[str]]:
     """Files, and the words of a launch line (`mpdoctor check -- torchrun train.py --fp16`), which starts with a launcher's name."""
     from pathlib import Path
 
-    from mpdoctor.check.sources.arguments_ import is_launch_line
+    from mpdoctor.check.launchers import is_launch_line
 
     for index, word in enumerate(words):
         if not Path(word).exists() and is_launch_line(words[index:]) and len(words) > index + 1:

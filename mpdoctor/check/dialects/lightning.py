@@ -6,7 +6,6 @@ Defaults: Lightning 2.6 of July 2026.
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 
 from mpdoctor.check.dialect import Dialect, Role, count
 from mpdoctor.check.lifting import clipping, joined, optimizer_settings
@@ -45,7 +44,7 @@ def lift(reader: Reader) -> TrainingConfig:
     """The Trainer's arguments; the optimizer where LightningCLI has it, or the model's own arguments."""
     if reader.document.constructor == "LightningTrainer":
         root = Node({"trainer": reader.document.root}, reader.path, reader.document.root.line, 1)
-        reader = Reader(replace(reader.document, root=root), siblings=reader.siblings, version=reader.version)
+        reader = Reader(reader.document.with_root(root), siblings=reader.siblings, version=reader.version)
     strategy = _named(reader, "trainer.strategy")
     fsdp, deepspeed = "fsdp" in str(strategy.value).lower(), "deepspeed" in str(strategy.value).lower()
     precision = _precision(reader)

@@ -165,11 +165,17 @@ def _python(file: str, cell: _Cell) -> tuple[list[str], str | None]:
     if problem is None:
         return lines, None
     # A line that starts with % may also be a continued expression, so lines are only taken out once the cell does not parse as it is.
+    continued = False
     for index, line in enumerate(lines):
-        if assigned := _ASSIGNED_MAGIC.fullmatch(line):
+        if continued:
+            lines[index] = ""
+        elif assigned := _ASSIGNED_MAGIC.fullmatch(line):
             lines[index] = assigned["target"] + "None"
-        elif _MAGIC.match(line) or (index and cell.lines[index - 1].rstrip().endswith("\\") and _MAGIC.match(cell.lines[index - 1])):
+        elif _MAGIC.match(line):
             lines[index] = line[: len(line) - len(line.lstrip())] + "pass"
+        else:
+            continue
+        continued = line.rstrip().endswith("\\")
     problem = _syntax(file, lines)
     return (lines, None) if problem is None else (blank, problem)
 

@@ -88,7 +88,9 @@ class Values(Classes):
                     queue.append((value, place, hops + 1))
                 case ast.Call() if (callee := self.callee(current, place)) is not None and callee.returns:
                     queue += [(value, there, hops + 1) for value, there in callee.returns]
-                case ast.Subscript(value=ast.Call() as call, slice=ast.Constant(value=int() as index)) if results := self._results(call, place, index):
+                case ast.Call(func=ast.Name() | ast.Attribute() as function) if isinstance(made := self.resolve(function, place)[0], ast.Lambda):
+                    queue.append((made.body, place, hops + 1))
+                case ast.Subscript(value=ast.Call() as call, slice=ast.Constant(value=int() as i)) if results := self._results(call, place, i):
                     queue += [(value, there, hops + 1) for value, there in results]
                 case ast.Name() | ast.Attribute():
                     sources = list(self._sources(current, place))

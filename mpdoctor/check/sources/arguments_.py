@@ -6,17 +6,12 @@ import re
 import shlex
 from collections.abc import Sequence
 
+from mpdoctor.check.launchers import LAUNCHERS
 from mpdoctor.check.sources.node import Document, Node
 from mpdoctor.check.sources.shell_words import Word, commands
 from mpdoctor.check.sources.source import Source
 from mpdoctor.check.sources.yaml_ import resolve_plain
 
-LAUNCHERS = frozenset((
-    "torchrun", "python", "python3", "accelerate", "deepspeed", "srun", "mpirun", "swift", "llamafactory-cli", "axolotl", "tune", "composer",
-    "fairseq-hydra-train", "fairseq-train", "torch.distributed.launch", "torch.distributed.run", "uv", "poetry", "nohup", "env", "exec", "megatron",
-    "trl", "yolo", "lightning", "bash", "sh", "time", "pdsh", "ray", "singularity", "docker", "CUDA_VISIBLE_DEVICES",
-))  # fmt: skip
-"""Programs that a launch line starts with."""
 _FLAG = re.compile(r"--?([A-Za-z][\w.-]*)(?:=(.*))?", re.DOTALL)
 _OVERRIDE = re.compile(r"\+{0,2}([A-Za-z_][\w./@-]*)=(.*)", re.DOTALL)
 _NEGATIVE = re.compile(r"-\d|-\.\d")
@@ -35,11 +30,6 @@ def from_words(arguments: Sequence[str], name: str = "the launch line") -> list[
         words.append(Word(argument, 1, len(line) + 1))
         line += shlex.quote(argument) + " "
     return _documents(words, name, line.rstrip())
-
-
-def is_launch_line(words: Sequence[str]) -> bool:
-    """Whether words start like a launch: a launcher's name, or an assignment before one."""
-    return bool(words) and (words[0].rpartition("/")[2] in LAUNCHERS or bool(re.fullmatch(r"[A-Z_][A-Z0-9_]*=.*", words[0])))
 
 
 def _documents(words: list[Word], path: str, text: str) -> list[Document]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from mpdoctor.core.location import FileSpan
 
@@ -14,26 +14,44 @@ MAX_NODES = 200_000
 """Most nodes of one file. Real configs stay under 5,000."""
 
 
-@dataclass(slots=True, eq=False, repr=False)
 class Node:
     """A value in a file. `value` is a dict of nodes, a list of nodes, or a scalar.
 
-    `line` and `column` (from 1) are the key's for a mapping's value, else the value's own;
-    `value_line` and `value_column` are always the value's. `raw` is a scalar's text as written,
-    `quoted` whether quotes stood around it. `source` is the file, which differs from the document's
-    own path for included parts. Line 0 is "not known" (a large log read without places).
+    Attributes:
+        value: what stands there.
+        source: the file, which differs from the document's own path for included parts.
+        line, column: from 1; the key's for a mapping's value, else the value's own. 0 is "not known" (a large log
+            read without places).
+        value_line, value_column: always the value's.
+        raw: a scalar's text as written.
+        quoted: whether quotes stood around it.
+        pending: why the value is not known yet, for an expression that is not evaluated.
     """
 
-    value: dict[str, Node] | list[Node] | Scalar
-    source: str
-    line: int
-    column: int
-    value_line: int = 0
-    value_column: int = 0
-    raw: str | None = None
-    quoted: bool = False
-    pending: str | None = None
-    """Why the value is not known yet, for an expression that is not evaluated."""
+    # No dataclass: making one costs a millisecond at every start of the program, and these are made by the thousand.
+    __slots__ = ("column", "line", "pending", "quoted", "raw", "source", "value", "value_column", "value_line")
+
+    def __init__(
+        self,
+        value: dict[str, Node] | list[Node] | Scalar,
+        source: str,
+        line: int,
+        column: int,
+        value_line: int = 0,
+        value_column: int = 0,
+        raw: str | None = None,
+        quoted: bool = False,
+        pending: str | None = None,
+    ) -> None:
+        self.value = value
+        self.source = source
+        self.line, self.column = line, column
+        self.value_line, self.value_column = value_line, value_column
+        self.raw, self.quoted, self.pending = raw, quoted, pending
+
+    def with_value(self, value: dict[str, Node] | list[Node] | Scalar) -> Node:
+        """Another value at the same place."""
+        return Node(value, self.source, self.line, self.column, self.value_line, self.value_column, self.raw, self.quoted, self.pending)
 
     @property
     def is_mapping(self) -> bool:
@@ -93,31 +111,54 @@ class Node:
             stack.extend(reversed([(f"{path}.{key}" if path else str(key), child) for key, child in children]))
 
 
-@dataclass(frozen=True, slots=True)
-class Duplicate:
-    """A key that stands twice in one mapping: dotted path, where first, where again."""
+class Duplicate(NamedTuple):
+    """A key that stands twice in one mapping: its name, where first, where again."""
 
     key: str
     first: FileSpan
     again: FileSpan
 
 
-@dataclass(slots=True, kw_only=True, eq=False)
 class Document:
-    """One parsed file (or one document of a multi-document file)."""
+    """One parsed file (or one document of a multi-document file).
 
-    path: str
-    syntax: str
-    """Name of the source that read it: `yaml`, `json`, `toml`, `python`, `arguments`."""
-    root: Node
-    text: str = ""
-    constructor: str = ""
-    """For keyword arguments in Python and flags on a command line: what they are given to (`TrainingArguments`, `accelerate launch`)."""
-    duplicates: list[Duplicate] = field(default_factory=list)
-    leniencies: list[tuple[FileSpan, str]] = field(default_factory=list)
-    """Where the text is not strictly its syntax and was read all the same (comments in JSON...)."""
-    missing: list[tuple[FileSpan, str]] = field(default_factory=list)
-    """Includes that could not be followed: where, and why."""
+    Attributes:
+        path: the file.
+        syntax: what it is written in: `yaml`, `json`, `toml`, `python`, `arguments`, `pickle`, `checkpoint`.
+        root: its tree.
+        text: its text.
+        constructor: for keyword arguments in Python and flags on a command line: what they are given to
+            (`TrainingArguments`, `accelerate`).
+        duplicates: keys that stand twice.
+        leniencies: where the text is not strictly its syntax and was read all the same (comments in JSON...).
+        missing: includes that could not be followed: where, and why.
+    """
+
+    __slots__ = ("constructor", "duplicates", "leniencies", "missing", "path", "root", "syntax", "text")
+
+    def __init__(
+        self,
+        *,
+        path: str,
+        syntax: str,
+        root: Node,
+        text: str = "",
+        constructor: str = "",
+        duplicates: list[Duplicate] | None = None,
+        leniencies: list[tuple[FileSpan, str]] | None = None,
+        missing: list[tuple[FileSpan, str]] | None = None,
+    ) -> None:
+        self.path, self.syntax, self.root, self.text, self.constructor = path, syntax, root, text, constructor
+        self.duplicates = duplicates or []
+        self.leniencies = leniencies or []
+        self.missing = missing or []
+
+    def with_root(self, root: Node, missing: list[tuple[FileSpan, str]] | None = None) -> Document:
+        """The same document over another tree."""
+        return Document(
+            path=self.path, syntax=self.syntax, root=root, text=self.text, constructor=self.constructor, duplicates=self.duplicates,
+            leniencies=self.leniencies, missing=self.missing if missing is None else missing,
+        )  # fmt: skip
 
     @property
     def keys(self) -> frozenset[str]:

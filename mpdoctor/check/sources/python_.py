@@ -11,7 +11,6 @@ import ast
 import operator
 import warnings
 from collections.abc import Callable
-from dataclasses import replace
 
 from mpdoctor.check.sources.node import MAX_DEPTH, MAX_NODES, Document, Node, Scalar
 from mpdoctor.check.sources.source import Source
@@ -111,7 +110,7 @@ class _Module:
                 return self.node([self.value(item, depth + 1) for item in expression.elts], expression)
             case ast.Name() if expression.id in self.names:
                 known = self.names[expression.id]
-                return replace(known)
+                return known.with_value(known.value)
             case ast.UnaryOp(op=ast.USub(), operand=operand):
                 inner = self.value(operand, depth + 1)
                 if isinstance(inner.value, (int, float)) and not isinstance(inner.value, bool):
