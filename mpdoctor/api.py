@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from mpdoctor.check.checkpoint import CheckpointFacts
+    from mpdoctor.core.device import GpuInfo
     from mpdoctor.core.progress import Progress
     from mpdoctor.core.report import Report
 
@@ -37,9 +38,12 @@ def run_check(
     """
     from mpdoctor.check.pipeline import Options
     from mpdoctor.check.report import report_on
-    from mpdoctor.gpu.fleet import resolve_gpus
 
-    cards = resolve_gpus(tuple(gpus)) if gpus else ()
+    cards: tuple[GpuInfo, ...] = ()
+    if gpus:
+        from mpdoctor.gpu.fleet import resolve_gpus
+
+        cards = resolve_gpus(tuple(gpus))
     options = Options(
         dialect=dialect,
         version=framework_version,
