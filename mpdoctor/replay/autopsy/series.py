@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 
 from mpdoctor.core.errors import MpdoctorError
@@ -102,7 +103,7 @@ def judge_series(points: tuple[Point, ...]) -> SeriesResult:
     while start > 0 and not points[start - 1].good:
         start -= 1
     good = [p for p in points[:start] if p.good]
-    turns = [turn for before, after in zip(points, points[1:], strict=False) for turn in _turns(before, after)]
+    turns = [turn for before, after in pairwise(points) for turn in _turns(before, after)]
     return SeriesResult(
         points=points, first_bad=points[start] if start < len(points) else None, last_good=good[-1] if good else None, turns=tuple(turns)
     )

@@ -15,7 +15,7 @@ from mpdoctor.replay.checkpoints import Checkpoint, settings_from
 from mpdoctor.replay.checkpoints.files import Refused, open_regular, read_at, size_of
 from mpdoctor.replay.history.facts import HistoryFacts, facts_of
 
-HEAD_BYTES = 1 << 16
+HEAD_BYTES = 1 << 18
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

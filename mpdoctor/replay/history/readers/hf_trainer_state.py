@@ -9,6 +9,7 @@ from typing import Any
 from mpdoctor.core.report import StepRecord
 from mpdoctor.replay.checkpoints.checkpoint import ProblemKind
 from mpdoctor.replay.checkpoints.files import Refused, read_json_object
+from mpdoctor.replay.history.columns import number, step_number
 from mpdoctor.replay.history.history import Log, LogFormat
 
 
@@ -37,27 +38,10 @@ def rows_of(log_history: Any) -> tuple[StepRecord, ...]:
     for entry in log_history:
         if not isinstance(entry, Mapping):
             continue
-        step, loss, norm = entry.get("step"), number(entry.get("loss")), number(entry.get("grad_norm"))
-        if isinstance(step, int | float) and not isinstance(step, bool) and abs(step) < 2**53 and (loss is not None or norm is not None):
-            rows.append(StepRecord(step=int(step), loss=loss, grad_norm=norm, lr=number(entry.get("learning_rate")), source="history"))
+        step, loss, norm = step_number(entry.get("step")), number(entry.get("loss")), number(entry.get("grad_norm"))
+        if step is not None and (loss is not None or norm is not None):
+            rows.append(StepRecord(step=step, loss=loss, grad_norm=norm, lr=number(entry.get("learning_rate")), source="history"))
     return tuple(rows)
-
-
-def number(value: Any) -> float | None:
-    """A logged number: JSON numbers, and the texts that loggers write for numbers (`"nan"`, `"4.163"`)."""
-    if isinstance(value, bool) or value is None:
-        return None
-    if isinstance(value, int | float):
-        try:
-            return float(value)
-        except OverflowError:
-            return None
-    if isinstance(value, str) and len(value) <= 40:
-        try:
-            return float(value)
-        except ValueError:
-            return None
-    return None
 
 
 LOG = LogFormat(name="hf-trainer-state", title="Hugging Face trainer_state.json", recognise=recognise, read=read)
