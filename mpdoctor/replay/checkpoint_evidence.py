@@ -12,7 +12,9 @@ from mpdoctor.core import rule
 from mpdoctor.core.evidence import Evidence, EvidenceKind
 from mpdoctor.core.location import FileSpan
 from mpdoctor.replay.autopsy.result import AutopsyResult, TensorStats
+from mpdoctor.replay.autopsy.series import SeriesResult, autopsy_series
 from mpdoctor.replay.checkpoints import Checkpoint, settings_from
+from mpdoctor.replay.checkpoints.series import members_of
 from mpdoctor.replay.history import History
 
 
@@ -32,6 +34,17 @@ class CheckpointEvidence:
     def settings(self) -> dict[str, Any]:
         """The run's settings, as far as the checkpoint tells."""
         return settings_from(self.checkpoint) if self.checkpoint is not None else dict(self.history.settings) if self.history else {}
+
+    @cached_property
+    def series(self) -> SeriesResult | None:
+        """The autopsy over the run's other checkpoints, when the user named the folder that holds them all; None otherwise.
+
+        Reads all of them when it is first asked for.
+        """
+        members = self.checkpoint.extra.get("series") if self.checkpoint is not None else None
+        if self.checkpoint is None or not isinstance(members, list) or len(members) < 2:
+            return None
+        return autopsy_series(members_of(self.checkpoint.path.parent))
 
     @property
     def compute(self) -> str | None:

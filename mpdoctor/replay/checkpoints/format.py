@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
@@ -84,8 +84,7 @@ def read_checkpoint(path: Path) -> Checkpoint:
         raise Refused(ProblemKind.MALFORMED, path, what)
     if best.read is None:
         raise NothingToJudge(f"{path}: {best.title}: {best.declined}", "Pass the PyTorch checkpoint that it was made from.")
-    found = best.read(path)
-    return found if found.path == path else replace(found, path=path)
+    return best.read(path)
 
 
 def look_at(path: Path) -> Seen:

@@ -39,13 +39,11 @@ _FEW_STEPS = 5
 def check(evidence: CheckpointEvidence) -> Iterator[Hit | Exclusion]:
     """One hit, as information where the number of skips is normal."""
     assert evidence.autopsy is not None and evidence.checkpoint is not None
-    optimizer, step = evidence.autopsy.optimizer, evidence.checkpoint.step
-    if evidence.autopsy.scaler is None or optimizer is None or optimizer.steps is None or not step:
+    counted = _skipped(evidence)
+    if counted is None or counted[0] <= 0:
         return
-    taken = optimizer.steps[1]
-    skipped = step - taken
-    if not 0 < skipped <= step:
-        return
+    skipped, step = counted
+    taken = step - skipped
     many = skipped > _FEW_STEPS and skipped / step > _MANY
     facts = (saw(f"optimizer step {taken}, run step {step}", evidence.checkpoint.path),)
     verdict = "more than a scaler's search explains" if many else "which is normal: a dynamic scaler finds its scale by skipping"
@@ -54,6 +52,18 @@ def check(evidence: CheckpointEvidence) -> Iterator[Hit | Exclusion]:
         message=text, at=at(evidence.checkpoint.path), evidence=facts, severity=Severity.WARNING if many else Severity.INFO,
         confidence=Confidence.MEDIUM if many else Confidence.HIGH, cause="loss-scaling" if many else None,
     )  # fmt: skip
+
+
+def _skipped(evidence: CheckpointEvidence) -> tuple[int, int] | None:
+    """Skipped steps and all steps: counted by DeepSpeed itself, else by the optimizer's count against the run's."""
+    assert evidence.autopsy is not None and evidence.checkpoint is not None
+    own, total = evidence.checkpoint.extra.get("skipped_steps"), evidence.checkpoint.extra.get("global_steps")
+    if isinstance(own, int) and isinstance(total, int) and 0 <= own <= total:
+        return own, total
+    optimizer, step = evidence.autopsy.optimizer, evidence.checkpoint.step
+    if evidence.autopsy.scaler is None or optimizer is None or optimizer.steps is None or not step or not 0 <= optimizer.steps[1] <= step:
+        return None
+    return step - optimizer.steps[1], step
 
 
 RULE: Rule[CheckpointEvidence] = Rule(code="RUN719", severity=Severity.WARNING, needs=("checkpoint", "autopsy"), check=check)
