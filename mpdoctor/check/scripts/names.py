@@ -80,6 +80,8 @@ class Names:
     def _qualname(self, node: ast.expr) -> str | None:
         if isinstance(node, ast.Attribute):
             base = self.qualname(node.value)
+            if isinstance(node.value, ast.Name) and base == node.value.id and base != "torch" and base not in self.imports:
+                return None  # a value that is bound in another file, or by a star import
             return f"{base}.{node.attr}" if base else None
         if not isinstance(node, ast.Name):
             return None

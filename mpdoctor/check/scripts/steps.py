@@ -15,7 +15,7 @@ from mpdoctor.check.scripts.scopes import Context, Scope
 
 MAX_CALL_DEPTH = 4
 """How many calls of the script's own functions are followed from the outermost one."""
-MAX_STEPS = 2000
+MAX_STEPS = 500
 """Where following calls from one function stops, calls and steps together: real loops have under 50."""
 
 

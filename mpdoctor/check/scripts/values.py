@@ -69,7 +69,8 @@ class Values(Classes):
     def values(self, node: ast.expr, context: Context) -> list[Place]:
         """All expressions that a value may come from: every assignment, both arms of a conditional, results of the script's own functions.
 
-        Parameters stand for the arguments of the script's own calls, else for their default.
+        Parameters stand for the arguments of the script's own calls, else for their default. A name of which something is not known
+        is among its own values.
         """
         found: list[Place] = []
         seen: set[int] = set()
@@ -94,8 +95,8 @@ class Values(Classes):
                     queue += [(value, there, hops + 1) for value, there in results]
                 case ast.Name() | ast.Attribute():
                     sources = list(self._sources(current, place))
-                    queue += [(value, there, hops + 1) for value, there in sources]
-                    if not sources:
+                    queue += [(*source, hops + 1) for source in sources if source is not None]
+                    if not sources or None in sources:
                         found.append((current, place))
                 case _:
                     found.append((current, place))
@@ -111,17 +112,18 @@ class Values(Classes):
             return [(call.args[index], context)]
         return []
 
-    def _sources(self, node: ast.expr, context: Context) -> Iterator[Place]:
+    def _sources(self, node: ast.expr, context: Context) -> Iterator[Place | None]:
+        """What a name or attribute may hold; None for each value that no expression stands for."""
         scope, bindings = self.bindings(node, context)
         for binding in bindings:
             if binding.kind is BindingKind.PARAMETER and scope is not None and isinstance(binding.node, ast.arg):
                 arguments = list(self.arguments(scope, binding.node.arg))
                 if arguments:
                     yield from arguments
-                elif binding.value is not None:
-                    yield binding.value, binding.context
-            elif binding.value is not None and binding.value is not node:
-                yield binding.value, binding.context
+                else:
+                    yield (binding.value, binding.context) if binding.value is not None else None
+            elif binding.value is not node:
+                yield (binding.value, binding.context) if binding.value is not None else None
 
     def number(self, node: ast.expr | None, context: Context) -> float | None:
         """The value of a numeric expression made of literals and of names with a single numeric value; None when it is not known."""
