@@ -52,7 +52,17 @@ def mpdoctor(
     context: typer.Context,
     version: Annotated[bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit.")] = False,
 ) -> None:
-    """Find out why a mixed-precision PyTorch training run broke, and what to change."""
+    """Find out why a mixed-precision PyTorch training run broke, and what to change.
+
+    \b
+    mpdoctor demo fp16-overflow                    what a report looks like
+    mpdoctor check train.yaml --gpu v100           before the run: will it break?
+    mpdoctor replay CHECKPOINT --data train.jsonl  after it broke: why?
+    mpdoctor replay --recipe recipe.py             any model and loop
+
+    Exit codes: 0 fine, 1 findings or a failure, 2 wrong usage or unreadable input, 3 could not judge, 4 a bug of mpdoctor.
+    How a verdict is reached: mpdoctor explain verdict.
+    """
     if context.invoked_subcommand is None:
         print(context.get_help())  # noqa: T201
         raise typer.Exit(2)
@@ -62,6 +72,8 @@ def run(arguments: list[str]) -> int:
     """Run one command line and return the process's exit code. Never raises."""
     try:
         code = app(arguments, prog_name="mpdoctor", standalone_mode=False)
+        if code == failures.INTERRUPTED:  # typer has swallowed the KeyboardInterrupt
+            raise KeyboardInterrupt
         return int(code or 0)
     except BaseException as error:
         return failures.tell(error, debug="--debug" in arguments)

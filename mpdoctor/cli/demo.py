@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import sys
+import textwrap
 from collections.abc import Iterator
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -37,9 +38,13 @@ def demos() -> Iterator[Demo]:
         yield Demo(name=path.stem.replace("_", "-"), title=title.strip(), notice=notice.strip(), path=path)
 
 
+def _names(incomplete: str) -> list[str]:
+    return [entry.name for entry in demos() if entry.name.startswith(incomplete)]
+
+
 @with_report_options
 def demo(
-    name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="The run to replay. Without it: the list.")] = None,
+    name: Annotated[str | None, typer.Argument(metavar="[NAME]", autocompletion=_names, help="The run to replay. Without it: the list.")] = None,
     show: Annotated[bool, typer.Option("--show", help="Print the run's code, a recipe to start from, instead of replaying it.")] = False,
     *,
     options: ReportOptions,
@@ -70,7 +75,7 @@ def demo(
         report = api.run_replay(recipe=chosen.path, gpus=tuple(options.gpu), select=options.selected, ignore=options.ignored, progress=progress)
     code = deliver(report, options)
     if not options.quiet:
-        console.say(f"\n{chosen.notice}", label="What to notice" if sys.stderr.isatty() else "")
+        console.say("\nWhat to notice\n" + textwrap.fill(" ".join(chosen.notice.split()), console.width(sys.stderr)))
         console.say(f"\nIts code: mpdoctor demo {chosen.name} --show")
     return code
 

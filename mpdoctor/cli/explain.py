@@ -21,12 +21,20 @@ class PageFormat(StrEnum):
     JSON = "json"
 
 
+def _names(incomplete: str) -> list[str]:
+    from mpdoctor import encyclopedia
+
+    return [name for name in encyclopedia.names() if name.lower().startswith(incomplete.lower())]
+
+
 def explain(
     name: Annotated[
         str | None,
         typer.Argument(
-            metavar="[CODE|CAUSE|FORMAT|TOPIC]",
-            help="A rule (CFG201, or its slug), a cause (loss-scaling), or a number format (bf16). Without it: everything that can be explained.",
+            metavar="[NAME]",
+            autocompletion=_names,
+            help="A rule (CFG201, or its slug), a cause (loss-scaling), a number format (bf16), a number (1e-8), or a topic (verdict). "
+            "Without it: everything that can be explained.",
         ),
     ] = None,
     output_format: Annotated[PageFormat, typer.Option(help="How to print the page.")] = PageFormat.TEXT,

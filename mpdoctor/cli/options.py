@@ -20,6 +20,12 @@ _CODE = re.compile(r"[A-Za-z]{3}[0-9]{0,3}")
 _OUTPUT, _GATE, _DISPLAY = "Output", "Gate", "Display"
 
 
+def _formats(incomplete: str) -> list[str]:
+    from mpdoctor.report.renderer import format_names
+
+    return [name for name in format_names() if name.startswith(incomplete)]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReportOptions:
     """One field per shared option; `with_report_options` gives them to a command."""
@@ -27,6 +33,7 @@ class ReportOptions:
     output_format: Annotated[
         list[str],
         typer.Option(
+            autocompletion=_formats,
             metavar="FORMAT[=FILE]",
             rich_help_panel=_OUTPUT,
             help="text (default), json, sarif, junit, github, gitlab, markdown or html; with =FILE as a file besides the text. May be repeated.",

@@ -17,8 +17,15 @@ def shown(*, quiet: bool, color: console.Color = console.Color.AUTO) -> Iterator
         yield SILENT
         return
     from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, SpinnerColumn, TextColumn, TimeElapsedColumn
+    from rich.progress import BarColumn, ProgressColumn, SpinnerColumn, Task, TextColumn, TimeElapsedColumn
     from rich.progress import Progress as Bars
+    from rich.text import Text
+
+    class Count(ProgressColumn):
+        """`3/12`, and nothing where the total is not known."""
+
+        def render(self, task: Task) -> Text:
+            return Text("" if task.total is None else f"{task.completed:g}/{task.total:g}", style="progress.download")
 
     class Shown:
         """The running task as one line: spinner, task, bar, count, time, remark."""
@@ -42,7 +49,7 @@ def shown(*, quiet: bool, color: console.Color = console.Color.AUTO) -> Iterator
         SpinnerColumn(),
         TextColumn("{task.description}", markup=False),
         BarColumn(bar_width=20),
-        MofNCompleteColumn(),
+        Count(),
         TimeElapsedColumn(),
         TextColumn("{task.fields[note]}", markup=False, style="dim"),
     )

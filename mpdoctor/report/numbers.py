@@ -40,7 +40,8 @@ def plain(value: Any) -> str:
         case dict():
             return " · ".join(f"{words(str(key))} {plain(item)}" for key, item in value.items())
         case list() | tuple():
-            shown = ", ".join(plain(item) for item in value[:6])
+            items = [plain(item) for item in value[:6]]
+            shown = ("; " if any(" " in item for item in items) else ", ").join(items)
             return shown + (f" and {len(value) - 6} more" if len(value) > 6 else "")
     return str(value)
 

@@ -114,3 +114,19 @@ def test_debug_shows_where_a_bug_is(capsys: pytest.CaptureFixture[str]) -> None:
 def test_an_interrupt_is_code_130(capsys: pytest.CaptureFixture[str]) -> None:
     assert failures.tell(KeyboardInterrupt(), debug=False) == 130
     assert capsys.readouterr().err == "interrupted\n"
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("mpdoctor ", set(app.COMMANDS)),
+        ("mpdoctor replay --exp", {"--experiments"}),
+        ("mpdoctor check x --output-format ma", {"markdown"}),
+        ("mpdoctor explain loss-sc", {"loss-scaling"}),
+        ("mpdoctor demo fp16", {"fp16-overflow"}),
+    ],
+)
+def test_the_shell_completes(line: str, expected: set[str]) -> None:
+    words = line.split(" ")
+    result = mpdoctor(_MPDOCTOR_COMPLETE="complete_bash", COMP_WORDS=line, COMP_CWORD=str(len(words) - 1))
+    assert expected <= set(result.stdout.split())
