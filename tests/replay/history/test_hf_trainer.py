@@ -9,12 +9,11 @@ from typing import Any
 
 import pytest
 import torch
+import transformers
 
 from mpdoctor.core.errors import UnreadableInput
 from mpdoctor.replay.checkpoints import open_checkpoint, settings_from
 from mpdoctor.replay.history import read_history
-
-transformers = pytest.importorskip("transformers")
 
 
 class BreaksAfter(torch.nn.Module):
