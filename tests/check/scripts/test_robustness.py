@@ -23,7 +23,8 @@ FRAGMENTS = (
 )  # fmt: skip
 CALLS = (
     "{}.backward()", "{}.step({})", "{}.scale({}).backward()", "torch.where({}, {}, {})", "{}.masked_fill({}, {})", "torch.exp({})",
-    "{} / {}.sum()", "{} - {}", "{} * {}", "{} + {}", "{} @ {}", "{} ** {}", "torch.log({})", "torch.sqrt({})", "{}.to({})", "{}.half()", "torch.autocast({}, dtype={})",
+    "{} / {}.sum()", "{} - {}", "{} * {}", "{} + {}", "{} @ {}", "{} ** {}", "torch.log({})", "torch.sqrt({})", "{}.to({})", "{}.half()",
+    "torch.autocast({}, dtype={})",
     "torch.optim.Adam({}.parameters(), {})", "torch.finfo({}).min", "F.softmax({})", "{}.clamp({}, {})", "torch.linalg.inv({})", "({} if {} else {})",
     "torch.amp.GradScaler({})", "{}.unscale_({})", "{}.zero_grad()", "torch.nn.utils.clip_grad_norm_({})", "f({}, k={})", "{}[{}]", "({} := {})",
 )  # fmt: skip
@@ -43,7 +44,7 @@ def programs(draw: st.DrawFn) -> str:
     """Small programs with loops, branches, functions and classes around such expressions."""
     lines = ["import torch", "import torch.nn.functional as F"]
     indent = 0
-    heads = ("if {}:", "for x in {}:", "while {}:", "with {}:", "def f(x, loss=1, *a, **k):", "class A(torch.nn.Module):", "def forward(self):", "try:")
+    heads = ("if {}:", "for x in {}:", "while {}:", "with {}:", "def f(x, loss=1, *a, **k):", "class A(torch.nn.Module):", "def g():", "try:")
     for _ in range(draw(st.integers(1, 12))):
         pad = "    " * indent
         kind = draw(st.integers(0, 5))

@@ -43,8 +43,9 @@ from mpdoctor.check.scripts import precision
 from mpdoctor.check.scripts.differentiable import differentiable
 from mpdoctor.check.scripts.exponentials import written_out
 from mpdoctor.check.scripts.hits import hit, shown
-from mpdoctor.check.scripts.model import Script, once
+from mpdoctor.check.scripts.model import Script, once, same
 from mpdoctor.check.scripts.patterns import leaves_graph, mentions, never_large
+from mpdoctor.check.scripts.scopes import Context
 from mpdoctor.core.finding import Confidence, Severity
 from mpdoctor.core.rule import Hit, Rule
 
@@ -56,7 +57,9 @@ def check(script: Script) -> Iterator[Hit]:
     for op, context in script.ops("exp", "expm1"):
         if not differentiable(script, context) or leaves_graph(script, op.node) or never_large(script, op.operand, context):
             continue
-        value, _ = script.resolve(op.operand, context)
+        value, there = script.resolve(op.operand, context)
+        if _is_log_probability(op.operand) or _is_zero(script, value, there):
+            continue
         if script.key(op.operand).rpartition(".")[2] in _clamped_names(script):
             continue
         seen = precision.at(script, context, "fp16") or precision.at(script, context, "bf16")
@@ -76,6 +79,23 @@ def check(script: Script) -> Iterator[Hit]:
 
 def _is_log_ratio(script: Script, node: ast.expr) -> bool:
     return isinstance(node, ast.BinOp) and isinstance(node.op, ast.Sub) and mentions(node, *_LOG_PROBABILITIES)
+
+
+def _is_log_probability(node: ast.expr) -> bool:
+    """Whether an exponent is itself a log-probability, which is never above 0 for classes and tokens."""
+    return isinstance(node, (ast.Name, ast.Attribute)) and mentions(node, "log_prob", "logprob", "logp") and not mentions(node, "diff", "ratio")
+
+
+def _is_zero(script: Script, node: ast.expr, context: Context) -> bool:
+    """Whether it is `x - x.detach()`, which only carries a gradient."""
+    if not isinstance(node, ast.BinOp) or not isinstance(node.op, ast.Sub):
+        return False
+    sides = []
+    for side in (node.left, node.right):
+        value, _ = script.resolve(side, context)
+        op = script.op(value)
+        sides.append(op.operand if op is not None and op.name == "detach" else side)
+    return same(sides[0], sides[1])
 
 
 @once
