@@ -57,7 +57,7 @@ def _verdict(
     mechanisms = sorted((f for f in findings if f.cause == cause.id), key=lambda f: (-f.severity.rank, -f.confidence.rank))
     ran = [e for e in experiments if cause.id in e.causes and e.outcome is not ExperimentOutcome.NOT_RUN]
     gone = [e for e in ran if e.outcome is ExperimentOutcome.FAILURE_GONE]
-    stayed = [e for e in ran if e.outcome is not ExperimentOutcome.FAILURE_GONE]
+    stayed = [e for e in ran if e.outcome is ExperimentOutcome.SAME_FAILURE and e.decisive]
     against = [x.evidence for x in exclusions if x.cause == cause.id]
     strongest = mechanisms[0].confidence if mechanisms else None
     serious = bool(mechanisms) and mechanisms[0].severity.rank >= Severity.WARNING.rank

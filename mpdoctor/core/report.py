@@ -44,6 +44,8 @@ class Symptom:
     id: SymptomId
     detail: str
     step: int | None = None
+    site: TensorSite | None = None
+    """Phase, module, op and line, for an exception."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,6 +108,8 @@ class ExperimentResult:
     outcome: ExperimentOutcome
     detail: str
     causes: tuple[str, ...] = ()
+    decisive: bool = True
+    """Whether a failure that stays rules the causes out. Some experiments can only confirm."""
     seconds: float | None = None
 
 

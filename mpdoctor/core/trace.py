@@ -48,6 +48,12 @@ class StepObservation:
     uncleared_grads: bool = False
     """Whether the optimizer stepped twice on the same gradient tensors with no zero_grad between."""
     clip_calls: tuple[ClipCall, ...] = ()
+    scale_not_removed: float | None = None
+    """Loss scale that the gradients still carried when an optimizer stepped on them outside the scaler."""
+    scale_not_applied: float | None = None
+    """Loss scale that gradients were divided by although their backward pass had started from an unscaled loss."""
+    outside_optimizers: tuple[str, ...] = ()
+    """Parameters that got a gradient and belong to no optimizer that stepped."""
     autocast_left_on: bool = False
     """Whether an autocast region with its weight cache on was still open after the step."""
     nonfinite_inputs: tuple[str, ...] = ()
@@ -56,6 +62,11 @@ class StepObservation:
     def took_a_step(self) -> bool:
         """Whether the weights were updated."""
         return self.optimizer_steps > 0
+
+    @property
+    def passed_over(self) -> bool:
+        """Whether the step was not taken because of its gradients: skipped by the scaler, or by the loop's own check."""
+        return bool(self.skipped) or (bool(self.nonfinite_grads) and not self.took_a_step)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,6 +91,8 @@ class TensorStats:
     grad_norm: float | None = None
     grad_amax: float | None = None
     grad_zero_share: float | None = None
+    update_amax: float | None = None
+    """Largest change of an element in the step."""
     changed_share: float | None = None
     """Elements that the optimizer step changed, of those with a gradient that is not zero."""
     moments: dict[str, str] = field(default_factory=dict)
@@ -113,6 +126,18 @@ class Accumulation:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Absorbed:
+    """An in-place update of a 16-bit tensor outside the optimizer (a moving average, say) that rounded away."""
+
+    name: str
+    dtype: str
+    op: str
+    share: float
+    """Share of the elements that should have changed and did not."""
+    source: FileSpan | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class StepTrace:
     """One step, op by op."""
 
@@ -130,7 +155,9 @@ class StepTrace:
     """Constants added to a 16-bit tensor that round to zero in its dtype."""
     replaced_nan: tuple[TensorSite, ...] = ()
     """Ops that replaced a NaN of the loss or of a gradient (nan_to_num and the like)."""
-    half_buffers: tuple[str, ...] = ()
+    rounded_positions: tuple[tuple[str, str, int, int], ...] = ()
+    """Buffers that count up in 16 bits: (name, dtype, distinct values, values)."""
+    absorbed: tuple[Absorbed, ...] = ()
     ops: int = 0
 
 
@@ -163,6 +190,7 @@ class Recording:
         steps: the guard's view of each step.
         traces: the op-level view of the steps that were traced, by step.
         compute_dtypes: dtypes that autocast was asked for, and 16-bit dtypes of the weights.
+        autocast_dtypes: dtypes that autocast was asked for.
         asked_precision: the precision that the run says it uses (`fp16`, `bf16`, `fp32`), or None.
         baseline_fails: whether the failure came back at the same step when the run was repeated.
         deterministic: whether the repeated run was bitwise equal; None when it was not repeated.
@@ -173,6 +201,7 @@ class Recording:
     exception: StepException | None = None
     failing_step: int | None = None
     compute_dtypes: tuple[str, ...] = ()
+    autocast_dtypes: tuple[str, ...] = ()
     asked_precision: str | None = None
     weights_dtype: str = "float32"
     has_scaler: bool = False
@@ -182,14 +211,19 @@ class Recording:
     finite_at_scale_one: bool | None = None
     """Whether the failing step's gradients are finite at loss scale 1; None when not tried."""
     window: LossScaleWindow | None = None
+    flushed_share: float | None = None
+    """Share of gradient elements that are 0 in the run and not in fp32; None when not tried."""
     scaling_gain: float | None = None
     """Gradient norm with a loss scale over the norm without; None when not tried."""
     update_kept: float | None = None
     """Share of the intended update (projected) that the stored weights took; None when not tried."""
     initial_bad_parameters: tuple[str, ...] = ()
     initial_bad_buffers: tuple[str, ...] = ()
+    initial_origin: NonFinite | None = None
+    """The first of them, as an origin."""
+    loaded_moments_dtype: str | None = None
     loaded_moments_flushed: float | None = None
-    """Share of second moments that are 0 in the loaded 16-bit optimizer state although the first moment is not."""
+    """Share of second moments that are 0 in the loaded optimizer state although the first moment is not."""
     rows: tuple[int, ...] = ()
     row_facts: tuple[str, ...] = ()
     """What is wrong with the failing batch, in words (`labels: all 16 are -100`)."""

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from mpdoctor.core.trace import Recording, StepObservation, TensorStats
+from mpdoctor.core.trace import Absorbed, Recording, StepObservation, TensorStats
 
 GROWTH = 8.0
 """Loss or gradient norm that is this many times its smallest value of the steps before counts as growing..."""
@@ -17,6 +17,12 @@ DIVERGED = 10.0
 """A loss that ends this many times above its start has diverged."""
 UNDERFLOW_GAIN = 1.25
 """Gradient norm in fp32 over the norm in use, from which fp16 loses more than rounding."""
+FLUSHED_GRADIENTS = 0.25
+"""Share of gradient elements flushed to zero from which a part of the model does not learn."""
+ABSORBED = 0.8
+"""Share of an in-place update that rounds away from which the tensor stands still."""
+LONG_UPDATE = 10.0
+"""Adam's steps are about the learning rate long; this many times longer means that it divides by eps alone."""
 UPDATE_KEPT = 0.25
 """Below this share of the intended update the weights stand still."""
 FLUSHED = 0.5
@@ -107,7 +113,9 @@ def gradients_all_zero(recording: Recording) -> list[StepObservation]:
 
 def underflows(recording: Recording) -> bool:
     """Whether fp16 flushes gradients that fp32 has."""
-    return recording.scaling_gain is not None and recording.scaling_gain > UNDERFLOW_GAIN and "float16" in recording.compute_dtypes
+    if recording.scaling_gain is None or "float16" not in recording.compute_dtypes:
+        return False
+    return recording.scaling_gain > UNDERFLOW_GAIN or (recording.flushed_share or 0.0) > FLUSHED_GRADIENTS
 
 
 def updates_lost(recording: Recording) -> bool:
@@ -163,7 +171,7 @@ def moments_flushed(recording: Recording) -> tuple[float, float, float] | None:
 
 def flushed_tensors(recording: Recording) -> list[TensorStats]:
     """Parameters whose 16-bit second moment is zero where the first is not."""
-    return [t for t in (recording.trace.tensors if recording.trace else ()) if (t.moment_zero_share or 0) > FLUSHED]
+    return [t for t in (recording.trace.tensors if recording.trace else ()) if (t.moment_zero_share or 0.0) > FLUSHED]
 
 
 def lossy_accumulations(recording: Recording) -> list[tuple[str, str, int, float, str]]:
@@ -186,9 +194,59 @@ def other_precision(recording: Recording) -> tuple[str, float] | None:
         return None
     if recording.asked_precision in ("fp16", "bf16") and share < 0.5:
         return recording.asked_precision, share
-    if recording.asked_precision is None and recording.compute_dtypes and share < 0.05:
-        return recording.compute_dtypes[0], share
+    if recording.asked_precision is None and recording.autocast_dtypes and share < 0.05:
+        return recording.autocast_dtypes[0], share
     return None
+
+
+def absorbed_updates(recording: Recording) -> list[Absorbed]:
+    """16-bit tensors that an in-place update outside the optimizer leaves as they are, in the last traced step."""
+    return [a for a in (recording.trace.absorbed if recording.trace else ()) if a.share > ABSORBED]
+
+
+def rounded_positions(recording: Recording) -> tuple[tuple[str, str, int, int], ...]:
+    """Buffers that count up and have lost numbers in 16 bits."""
+    return recording.trace.rounded_positions if recording.trace else ()
+
+
+def eps_alone(recording: Recording) -> list[TensorStats]:
+    """16-bit parameters whose second moment is zero and whose update is many times the learning rate."""
+    rates = finite([s.lr for s in recording.steps])
+    if not rates:
+        return []
+    return [t for t in flushed_tensors(recording) if t.dtype in ("float16", "bfloat16") and (t.update_amax or 0.0) > LONG_UPDATE * max(rates)]
+
+
+def dead_parameters(recording: Recording) -> list[str]:
+    """Parameters that are read and whose gradient is exactly zero in every traced step, when they are at least half of what trains."""
+    traces = [t for t in recording.traces.values() if t.origin is None]
+    if recording.failing_step is not None or len(traces) < 2 or underflows(recording):
+        return []
+    by_step = [{t.name: t for t in trace.tensors if t.grad_zero_share is not None and t.numel > 1} for trace in traces]
+    shared = set.intersection(*(set(step) for step in by_step))
+    dead = sorted(n for n in shared if all(step[n].grad_zero_share == 1.0 for step in by_step))
+    total = sum(by_step[0][n].numel for n in shared)
+    return dead if total and 2 * sum(by_step[0][n].numel for n in dead) >= total else []
+
+
+def scale_left_in(recording: Recording) -> list[StepObservation]:
+    """Steps in which an optimizer stepped on gradients that still carried the loss scale."""
+    return [s for s in recording.steps if s.scale_not_removed is not None]
+
+
+def scale_left_out(recording: Recording) -> list[StepObservation]:
+    """Steps whose gradients were divided by a scale that their backward pass had not been given."""
+    return [s for s in recording.steps if s.scale_not_applied is not None]
+
+
+def not_optimized(recording: Recording) -> tuple[str, ...]:
+    """Parameters with gradients that no optimizer holds, when they are most of the model."""
+    if not recording.steps or not recording.traces:
+        return ()
+    names = set(recording.steps[-1].outside_optimizers)
+    stats = recording.trace.tensors if recording.trace else ()
+    total = sum(t.numel for t in stats if t.grad_norm is not None)
+    return tuple(sorted(names)) if total and 2 * sum(t.numel for t in stats if t.name in names) > total else ()
 
 
 def lr_always_zero(recording: Recording) -> bool:

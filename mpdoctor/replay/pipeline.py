@@ -246,7 +246,7 @@ def _report_on_replay(options: Options, evidence: CheckpointEvidence, judged: Ru
         headline=head,
         verdicts=entries,
         symptoms=(*diagnosis.symptoms, *_symptoms_of_files(judged.findings)) if outcome is not Outcome.HEALTHY else (),
-        first_nonfinite=trace.origin if trace is not None and recording.failing_step is not None else None,
+        first_nonfinite=trace.origin if trace is not None and recording.failing_step is not None else recording.initial_origin,
         findings=findings,
         experiments=diagnosis.experiments,
         steps=(*history, *_records(recording)),

@@ -19,7 +19,7 @@ def _of_the_failing_step(recording: Recording) -> Iterator[Symptom]:
     raised, step = recording.exception, recording.failing
     if raised is not None:
         first_line = raised.message.splitlines()[0] if raised.message else ""
-        yield Symptom(id=SymptomId.EXCEPTION, step=raised.step, detail=f"{raised.type}: {first_line}")
+        yield Symptom(id=SymptomId.EXCEPTION, step=raised.step, site=raised.site, detail=f"{raised.type}: {first_line}")
     if step is None:
         return
     at = step.step
@@ -42,22 +42,21 @@ def _of_the_failing_step(recording: Recording) -> Iterator[Symptom]:
             yield Symptom(id=SymptomId.BUFFERS_NONFINITE, step=later.step, detail=f"{', '.join(later.nonfinite_buffers[:3])} not finite")
             break
     skipped = [s for s in recording.steps if s.skipped]
-    if step.skipped and len(skipped) > 1:
+    if step.passed_over and len(skipped) > 1:
         yield Symptom(id=SymptomId.SCALER_STUCK, step=at, detail=f"the scaler skipped {len(skipped)} of {len(recording.steps)} steps")
 
 
 def _of_the_run(recording: Recording) -> Iterator[Symptom]:
-    dead = seen.dead_scale(recording)
-    if dead is not None:
-        yield Symptom(id=SymptomId.SCALER_STUCK, step=dead.step, detail=f"the loss scale fell to {dead.scale:g}")
+    lost_scale = seen.dead_scale(recording)
+    if lost_scale is not None:
+        yield Symptom(id=SymptomId.SCALER_STUCK, step=lost_scale.step, detail=f"the loss scale fell to {lost_scale.scale:g}")
     zero = seen.gradients_all_zero(recording)
     if zero and len(zero) * 2 >= len(recording.steps):
         yield Symptom(
             id=SymptomId.GRAD_NORM_COLLAPSE, step=zero[0].step, detail=f"all gradients are exactly 0 in {len(zero)} of {len(recording.steps)} steps"
         )
     elif seen.underflows(recording):
-        gain = recording.scaling_gain or math.inf
-        yield Symptom(id=SymptomId.GRAD_NORM_COLLAPSE, detail=f"the gradient norm is {1 / gain:.0%} of what it is in fp32")
+        yield Symptom(id=SymptomId.GRAD_NORM_COLLAPSE, detail=f"{recording.flushed_share or 1.0:.0%} of the gradient elements are flushed to 0")
     clipped = seen.clipped_scaled(recording)
     if clipped is not None:
         step, norm, scale = clipped
@@ -74,6 +73,28 @@ def _of_the_run(recording: Recording) -> Iterator[Symptom]:
         yield Symptom(id=SymptomId.LOSS_NOT_MOVING, detail="the forward pass keeps using the weights of the first step")
     for name, dtype, additions, error, _ in seen.lossy_accumulations(recording)[:1]:
         yield Symptom(id=SymptomId.LOSS_NOT_MOVING, detail=f"{name} collects {additions} additions in {dtype} and is {error:.0%} off")
+    for absorbed in seen.absorbed_updates(recording)[:1]:
+        yield Symptom(id=SymptomId.WEIGHTS_NOT_MOVING, detail=f"{absorbed.share:.0%} of {absorbed.name} ({absorbed.dtype}) does not take its updates")
+    for name, dtype, distinct, total in seen.rounded_positions(recording)[:1]:
+        yield Symptom(id=SymptomId.DTYPE_MISMATCH, detail=f"{name} in {dtype} holds {distinct} different values for {total} positions")
+    for tensor in seen.eps_alone(recording)[:1]:
+        yield Symptom(id=SymptomId.LOSS_NOT_MOVING, detail=f"{tensor.name} moves by {tensor.update_amax:.3g} in a step, many times the learning rate")
+    dead = seen.dead_parameters(recording)
+    if dead and not zero:
+        yield Symptom(id=SymptomId.GRAD_NORM_COLLAPSE, detail=f"{len(dead)} parameters have gradients of exactly 0, first {dead[0]}")
+    left_in, left_out = seen.scale_left_in(recording), seen.scale_left_out(recording)
+    if left_in:
+        detail = f"the optimizer steps on gradients that are {left_in[0].scale_not_removed:g} times too large"
+        yield Symptom(id=SymptomId.LOSS_DIVERGING, step=left_in[0].step, detail=detail)
+    if left_out:
+        detail = f"the optimizer steps on gradients that are {left_out[0].scale_not_applied:g} times too small"
+        yield Symptom(id=SymptomId.GRAD_NORM_COLLAPSE, step=left_out[0].step, detail=detail)
+    outside = seen.not_optimized(recording)
+    if outside:
+        yield Symptom(id=SymptomId.WEIGHTS_NOT_MOVING, detail=f"{len(outside)} parameters with gradients are in no optimizer, first {outside[0]}")
+    if recording.failing_step is None and recording.initial_origin is not None:
+        kind = SymptomId.WEIGHTS_NONFINITE if recording.initial_bad_parameters else SymptomId.BUFFERS_NONFINITE
+        yield Symptom(id=kind, step=recording.initial_origin.site.step, detail=recording.initial_origin.why)
     flushed = seen.moments_flushed(recording)
     if flushed is not None:
         yield Symptom(

@@ -18,6 +18,7 @@ class Changes:
         scale: fixed loss scale for all steps, backoff and growth off.
         scale_at: (step, scale): the loss scale of one step alone.
         backward_scale: factor that each backward pass starts with, on top of the loop's own scaling; the gradients keep it.
+        backward_scale_at: (step, factor): the same for one step alone.
         finite_op: (step, number) of the op whose result is made finite.
         without_batches: steps whose batch is left out.
         rows_kept: step -> rows of its batch that stay.
@@ -39,6 +40,7 @@ class Changes:
     scale: float | None = None
     scale_at: tuple[int, float] | None = None
     backward_scale: float = 1.0
+    backward_scale_at: tuple[int, float] | None = None
     finite_op: tuple[int, int] | None = None
     without_batches: frozenset[int] = frozenset()
     rows_kept: dict[int, tuple[int, ...]] = field(default_factory=dict)

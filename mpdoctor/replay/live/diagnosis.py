@@ -170,4 +170,5 @@ def _not_needed(experiment: Experiment, reason: str) -> ExperimentResult:
         outcome=ExperimentOutcome.NOT_RUN,
         detail=reason,
         causes=experiment.causes,
+        decisive=experiment.decisive,
     )

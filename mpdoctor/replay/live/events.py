@@ -96,6 +96,17 @@ class Shadow:
 
 
 @dataclass(slots=True)
+class AbsorbedUpdate:
+    """An in-place update of a 16-bit tensor outside the optimizer, and how much of it rounded away."""
+
+    name: str
+    dtype: str
+    op: str
+    share: float
+    stack: CapturedTraceback
+
+
+@dataclass(slots=True)
 class Observations:
     """What else a traced step shows, beside non-finite values."""
 
@@ -106,4 +117,5 @@ class Observations:
     vanished_eps: list[tuple[float, Event]] = field(default_factory=list)
     replaced_nan: list[Event] = field(default_factory=list)
     shadows: dict[int, Shadow] = field(default_factory=dict)
+    absorbed: dict[int, AbsorbedUpdate] = field(default_factory=dict)
     ops: int = 0

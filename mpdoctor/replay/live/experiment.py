@@ -38,6 +38,7 @@ class Experiment:
         id: `EXPnnn`.
         changes: the one thing that changes, in a few words.
         causes: ids of the causes that it tests.
+        decisive: whether a failure that stays rules the causes out.
         obstacle: why it does not apply to this failure, or None when it does.
         perform: runs it and judges the outcome.
     """
@@ -45,6 +46,7 @@ class Experiment:
     id: str
     changes: str
     causes: tuple[str, ...]
+    decisive: bool = True
     obstacle: Callable[[Lab], str | None]
     perform: Callable[[Lab], Judgement]
     slug: str = ""
@@ -102,7 +104,7 @@ class Lab:
                     else "gradients or weights are not finite"
                 )
                 return step.step, f"{what} at step {step.step}"
-            if step.step == at and step.skipped:
+            if step.step == at and step.passed_over:
                 return step.step, f"step {step.step} is skipped: its gradients are not finite"
         return None
 
@@ -173,6 +175,7 @@ def perform(experiment: Experiment, lab: Lab) -> tuple[ExperimentResult, Crash |
         outcome=outcome,
         detail=detail,
         causes=experiment.causes,
+        decisive=experiment.decisive,
         seconds=round(time.monotonic() - started, 3) if obstacle is None else None,
     )
     return result, crash

@@ -31,6 +31,15 @@ class Census:
     zeros: int
     norm: float
     amax: float
+    nonzero: tuple[int, ...] = ()
+    """Elements that are not zero, by tensor, in the order of the tensors."""
+
+    def flushed_against(self, true: Census) -> float | None:
+        """Share of the elements that are not zero in `true` and that are zero here; tensors that are zero in both do not count."""
+        if len(self.nonzero) != len(true.nonzero) or not sum(true.nonzero):
+            return None
+        lost = sum(max(0, t - mine) for mine, t in zip(self.nonzero, true.nonzero, strict=True))
+        return lost / sum(true.nonzero)
 
     @property
     def elements(self) -> int:
@@ -47,21 +56,24 @@ def census_of(grads: Iterable[torch.Tensor], scale: float = 1.0) -> Census:
     """Count the exponents of gradients that carry `scale` (a power of two keeps the counts exact)."""
     counts: dict[int, int] = {}
     zeros, square, amax = 0, 0.0, 0.0
+    live: list[int] = []
     for grad in grads:
         flat = readable(grad.detach())
         if flat is None:
             continue
+        live.append(0)
         for chunk in flat.reshape(-1).split(1 << 18):
             values = chunk.double() / scale
             mantissa, exponent = torch.frexp(values)
             nonzero = mantissa != 0
             zeros += int((~nonzero).sum())
+            live[-1] += int(nonzero.sum())
             found, number = torch.unique(exponent[nonzero], return_counts=True)
             for e, n in zip(found.tolist(), number.tolist(), strict=True):
                 counts[e - 1] = counts.get(e - 1, 0) + n
             square += float((values * values).sum())
             amax = max(amax, float(values.abs().max())) if values.numel() else amax
-    return Census(counts, zeros, math.sqrt(square) if square >= 0 else math.nan, amax)
+    return Census(counts, zeros, math.sqrt(square) if square >= 0 else math.nan, amax, tuple(live))
 
 
 def window(census: Census, *, used: float | None) -> LossScaleWindow | None:

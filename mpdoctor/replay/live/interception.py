@@ -19,6 +19,7 @@ from mpdoctor.core.location import Phase
 from mpdoctor.core.trace import ClipCall
 from mpdoctor.replay.live.changes import Changes
 from mpdoctor.replay.live.fidelity import Fidelity
+from mpdoctor.replay.live.finiteness import extremes
 from mpdoctor.replay.live.injected_scaler import InjectedScaler
 from mpdoctor.replay.live.master_weights import MasterWeights
 from mpdoctor.replay.live.op_trace import OpTracer
@@ -50,6 +51,12 @@ class Interception:
         self.clip_calls: list[ClipCall] = []
         self.optimizer_steps = 0
         self.skipped: bool | None = None
+        self.scale_not_removed: float | None = None
+        self.scale_not_applied: float | None = None
+        self.step = 0
+        self._scaled_backward: bool | None = None
+        """Whether the backward pass of this step started from a scaled loss; None before it."""
+        self._inside_scaler_step = False
         self.autocast_dtypes: list[str] = []
         self.emulated_cuda_autocast = False
         self.on_backward: Callable[[], None] | None = None
@@ -74,6 +81,7 @@ class Interception:
         self._swap(scaler, "scale", self._scaler_scale)
         self._swap(scaler, "unscale_", self._scaler_unscale)
         self._swap(scaler, "step", self._scaler_step)
+        self._swap(scaler, "load_state_dict", self._scaler_load)
         for name in ("clip_grad_norm_", "clip_grad_value_"):
             wrapped = self._clip(getattr(torch.nn.utils, name))
             self._set(torch.nn.utils, name, wrapped)
@@ -106,11 +114,13 @@ class Interception:
         """fp32 masters that were put under optimizers, by id of the parameter."""
         return {key: master for under in self._masters.values() for key, master in under.masters.items()}
 
-    def new_step(self, tracer: OpTracer | None) -> None:
+    def new_step(self, step: int, tracer: OpTracer | None) -> None:
         """Forget what the last step did; `tracer` follows the coming one."""
         self.tracer = tracer
         self.loss = None
         self.clip_calls, self.optimizer_steps, self.skipped = [], 0, None
+        self.scale_not_removed = self.scale_not_applied = self._scaled_backward = None
+        self.step = step
         self._scaled.clear()
         self._optimizer_phase.clear()
 
@@ -185,8 +195,17 @@ class Interception:
 
         return scale
 
+    def _scaler_load(self, original: Any) -> Any:
+        def load(scaler: Any, state: dict[str, Any]) -> None:
+            if not self.changes.dynamic_scaling and self.changes.scale is None:
+                original(scaler, state)
+
+        return load
+
     def _scaler_unscale(self, original: Any) -> Any:
         def unscale(scaler: Any, optimizer: Any) -> Any:
+            if scaler._enabled and self._scaled_backward is False and scaler.get_scale() != 1.0:
+                self.scale_not_applied = float(scaler.get_scale())
             if self.tracer is None:
                 return original(scaler, optimizer)
             with self.tracer.in_phase(Phase.UNSCALE, "GradScaler.unscale_"):
@@ -197,7 +216,11 @@ class Interception:
     def _scaler_step(self, original: Any) -> Any:
         def step(scaler: Any, optimizer: Any, *args: Any, **kwargs: Any) -> Any:
             steps = self.optimizer_steps
-            result = original(scaler, optimizer, *args, **kwargs)
+            self._inside_scaler_step = True
+            try:
+                result = original(scaler, optimizer, *args, **kwargs)
+            finally:
+                self._inside_scaler_step = False
             if scaler._enabled:
                 self.skipped = self.optimizer_steps == steps
                 if self.skipped:
@@ -209,7 +232,7 @@ class Interception:
     def unscaled_by(self, optimizer: Any) -> tuple[Any, float] | None:
         """The scaler whose scale the optimizer's gradients still carry, and that scale; None when they carry none."""
         for scaler in self.scalers:
-            if scaler._scale is None or not self._scaled:
+            if scaler._scale is None or not self._scaled_backward:
                 continue
             stage = scaler._per_optimizer_states[id(optimizer)]["stage"]
             if stage.name == "READY":
@@ -226,15 +249,34 @@ class Interception:
                 carried = None
             if self.injected_scaler is not None and optimizer is not None:
                 self.injected_scaler.unscale(optimizer)
+            largest = 0.0
+            if original.__name__ == "clip_grad_value_":
+                bounds = [extremes(p.grad) for p in listed if p.grad is not None]
+                largest = max((max(-low, high) for low, high in (b for b in bounds if b is not None)), default=0.0)
             with self.tracer.in_phase(Phase.UNSCALE, original.__name__) if self.tracer is not None else nullcontext():
                 result = original(listed, limit, *args, **kwargs)
-            norm = float(result) if isinstance(result, torch.Tensor) else float("nan")
+            norm = float(result) if isinstance(result, torch.Tensor) else largest
             source = source_line(torch.utils._traceback.CapturedTraceback.extract(cpp=False)) if carried and carried[1] != 1.0 else None
             self.clip_calls.append(ClipCall(norm=norm, limit=float(limit), scale=carried[1] if carried else 1.0, source=source))
             return result
 
         clip.__name__ = original.__name__
         return clip
+
+    def _comes_from_scaled(self, root: torch.Tensor) -> bool:
+        """Whether a backward pass from `root` starts with a scaled loss (itself, or a few ops after it)."""
+        if id(root) in self._scaled:
+            return True
+        wanted = {id(result.grad_fn) for result, _ in self._scaled.values() if result.grad_fn is not None}
+        queue = [root.grad_fn] if root.grad_fn is not None and wanted else []
+        for _ in range(64):
+            if not queue:
+                return False
+            node = queue.pop(0)
+            if id(node) in wanted:
+                return True
+            queue += [n for n, _ in node.next_functions if n is not None]
+        return False
 
     # -- backward, optimizer
 
@@ -243,13 +285,17 @@ class Interception:
             first = tensors if isinstance(tensors, torch.Tensor) else next(iter(tensors), None)
             if isinstance(first, torch.Tensor):
                 self.loss = self._scaled.get(id(first), (first, first))[1]
+                self._scaled_backward = self._comes_from_scaled(first)
                 if self.tracer is not None:
                     self.tracer.end_of("loss", "loss", self.loss)
             self.watch.before_backward()
             if self.injected_scaler is not None and isinstance(first, torch.Tensor) and first.numel() == 1:
                 tensors = self.injected_scaler.scaled(first)
-            if self.changes.backward_scale != 1.0 and isinstance(first, torch.Tensor) and first.numel() == 1:
-                tensors = first.float() * self.changes.backward_scale
+            factor = self.changes.backward_scale
+            if self.changes.backward_scale_at is not None and self.changes.backward_scale_at[0] == self.step:
+                factor *= self.changes.backward_scale_at[1]
+            if factor != 1.0 and isinstance(first, torch.Tensor) and first.numel() == 1:
+                tensors = first.float() * factor
             result = original(tensors, *args, **kwargs)
             if self.on_backward is not None:
                 with _disable_current_modes():  # a look, no op of the run
@@ -286,6 +332,9 @@ class Interception:
     def _before_step(self, optimizer: Any, args: Any, kwargs: Any) -> None:
         if self.injected_scaler is not None:
             self.injected_scaler.before_step(optimizer)
+        carried = None if self._inside_scaler_step else self.unscaled_by(optimizer)
+        if carried is not None and carried[1] != 1.0:
+            self.scale_not_removed = carried[1]
         self._look_at_grads(optimizer)
         self.watch.before_step(optimizer)
         changes = self.changes

@@ -26,6 +26,8 @@ T = TypeVar("T")
 
 _PROBED_SKIPS = 4
 """Groups of skipped steps that are tried again at loss scale 1."""
+_FIXED_SKIPS = 4
+"""Steps in a row that a loop with a scale of its own making passes over before the scale counts as fixed."""
 _REPEATED_STEPS = 12
 """Steps of a run without failure that are run again; the first and the last of them are traced."""
 _UPDATE_STEPS = 10
@@ -80,17 +82,21 @@ class Investigation:
         session = baseline.session
         steps = tuple(baseline.steps)
         compute = tuple(dict.fromkeys((*baseline.autocast_dtypes, *_low_weight_dtypes(session.model))))
+        moments = self._fresh_moments()
         recording = Recording(
             steps=steps,
             exception=baseline.exception,
             compute_dtypes=compute,
+            autocast_dtypes=baseline.autocast_dtypes,
             asked_precision=session.settings.asked,
             weights_dtype=_low_weight_dtypes(session.model)[0] if _low_weight_dtypes(session.model) else "float32",
             has_scaler=any(s.scale is not None for s in steps),
             scaler_backs_off=baseline.backs_off,
             initial_bad_parameters=baseline.initial_bad_parameters,
             initial_bad_buffers=baseline.initial_bad_buffers,
-            loaded_moments_flushed=self._fresh_moments(),
+            initial_origin=baseline.initial_origin,
+            loaded_moments_flushed=moments[0] if moments else None,
+            loaded_moments_dtype=moments[1] if moments else None,
         )
         hard = next((s.step for s in steps if failed(s)), baseline.exception.step if baseline.exception else None)
         soft, finite = self._persistent_skips(recording, hard)
@@ -99,7 +105,7 @@ class Investigation:
         recording = self._repeat(recording)
         return self._measure(recording)
 
-    def _fresh_moments(self) -> float | None:
+    def _fresh_moments(self) -> tuple[float, str] | None:
         if not self.baseline.session.optimizer.state:
             return None
         return self._guarded(
@@ -129,17 +135,20 @@ class Investigation:
             if finite is False:
                 return at, False
             never_recovers = group[-1] is recording.steps[-1] and len(group) >= 2
-            fixed = recording.scaler_backs_off is False
+            fixed = not recording.scaler_backs_off and (recording.has_scaler or len(group) >= _FIXED_SKIPS)
             if finite and fixed and never_recovers:
                 return at, True
         return None, None
 
     def _finite_at_one(self, step: int) -> bool | None:
-        result = run(self.source, changes=Changes(scale_at=(step, 1.0)), until=step, deadline=self.deadline)
+        own = any(s.scale is not None for s in self.baseline.steps)
+        # A loop that scales by hand has no scale to set; its backward pass starts from a smaller loss instead.
+        changes = Changes(scale_at=(step, 1.0)) if own else Changes(backward_scale_at=(step, 2.0**-16))
+        result = run(self.source, changes=changes, until=step, deadline=self.deadline)
         seen = next((s for s in result.steps if s.step == step), None)
         if seen is None or result.spent:
             return None
-        return not seen.skipped and not seen.nonfinite_grads
+        return not seen.passed_over
 
     # -- the repeat, under the tracer
 
@@ -168,7 +177,7 @@ class Investigation:
         fails_again = failing is None or failing in collector.traces or (again.exception is not None and again.exception.step == failing)
         if failing is not None and recording.exception is None and recording.failing is not None:
             repeated = next((s for s in again.steps if s.step == failing), None)
-            fails_again = repeated is not None and (failed(repeated) or bool(repeated.skipped))
+            fails_again = repeated is not None and (failed(repeated) or repeated.passed_over)
         self.origin = collector.origins.get(failing) if failing is not None else None
         exception = again.exception if again.exception is not None and recording.exception is not None else recording.exception
         return replace(
@@ -188,7 +197,7 @@ class Investigation:
         at = recording.failing_step if recording.failing_step is not None else (steps[0].step if steps else 0)
         session = self.baseline.session
         number = at - session.first_step
-        if 0 <= number < len(session.batches):
+        if 0 <= number < len(session.batches) and (recording.failing_step is not None or recording.exception is not None):
             others = [b for i, b in enumerate(session.batches[:64]) if i != number]
             recording = replace(
                 recording,
@@ -217,10 +226,11 @@ class Investigation:
         used = next((s.scale for s in recording.steps if s.step == at), None)
         scales = window(census, used=used if used is not None else 1.0)
         plain = self._guarded("gradients at the loss scale in use", lambda: gradients_at(self.source, at, Changes(), self.deadline))
+        flushed = plain.flushed_against(census) if plain is not None else None
         gain = None
         if plain is not None and math.isfinite(plain.norm) and census.norm > 0:
             gain = census.norm / plain.norm if plain.norm > 0 else math.inf
-        return replace(recording, window=scales, scaling_gain=gain)
+        return replace(recording, window=scales, scaling_gain=gain, flushed_share=flushed)
 
     def _step_with_gradients(self, recording: Recording) -> int | None:
         """A step early enough that fp16 and fp32 have not drifted apart, with finite loss."""
@@ -235,7 +245,7 @@ def _skip_groups(steps: Sequence[StepObservation]) -> list[list[StepObservation]
     groups: list[list[StepObservation]] = []
     open_group: list[StepObservation] | None = None
     for step in steps:
-        if step.skipped:
+        if step.passed_over:
             if open_group is None:
                 open_group = []
                 groups.append(open_group)

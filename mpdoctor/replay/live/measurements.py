@@ -6,7 +6,7 @@ import math
 
 import torch
 
-from mpdoctor.core.trace import Accumulation, ModuleAmax, StepTrace, TensorStats
+from mpdoctor.core.trace import Absorbed, Accumulation, ModuleAmax, StepTrace, TensorStats
 from mpdoctor.replay.live.changes import Changes
 from mpdoctor.replay.live.finiteness import dtype_name, extremes
 from mpdoctor.replay.live.gradient_census import Census, census_of
@@ -62,7 +62,8 @@ class TraceCollector:
             accumulations=tuple(_accumulations(tracer)),
             vanished_eps=tuple((eps, site_of(event, step)) for eps, event in seen.vanished_eps),
             replaced_nan=tuple(site_of(event, step) for event in seen.replaced_nan),
-            half_buffers=tuple(n for n, b in session.model.named_buffers() if b.dtype in LOW),
+            rounded_positions=tuple(rounded_positions(session.model)),
+            absorbed=tuple(Absorbed(name=a.name, dtype=a.dtype, op=a.op, share=a.share, source=source_line(a.stack)) for a in seen.absorbed.values()),
             ops=seen.ops,
         )
 
@@ -85,6 +86,7 @@ class TraceCollector:
                     grad_norm=census.norm if census else None,
                     grad_amax=census.amax if census else None,
                     grad_zero_share=census.zero_share if census else None,
+                    update_amax=self._update(name, parameter),
                     changed_share=self._changed(name, parameter, grad),
                     moments={k: dtype_name(v.dtype) for k, v in floating.items() if v.numel() == parameter.numel() and v.dim()},
                     moment_zero_share=flushed_share(floating),
@@ -93,6 +95,12 @@ class TraceCollector:
             )
         return found
 
+    def _update(self, name: str, parameter: torch.Tensor) -> float | None:
+        old = self._before.get(name)
+        if old is None or old.shape != parameter.shape or not parameter.numel() or parameter.is_complex():
+            return None
+        return float((parameter.detach().double() - old.double()).abs().max())
+
     def _changed(self, name: str, parameter: torch.Tensor, grad: torch.Tensor | None) -> float | None:
         old = self._before.get(name)
         if old is None or grad is None or grad.layout is not torch.strided or old.shape != parameter.shape:
@@ -100,6 +108,21 @@ class TraceCollector:
         moved = grad != 0
         total = int(moved.sum())
         return int(((parameter.detach() != old) & moved).sum()) / total if total else None
+
+
+def rounded_positions(model: torch.nn.Module) -> list[tuple[str, str, int, int]]:
+    """16-bit buffers that count up and have lost numbers: (name, dtype, distinct values, values)."""
+    found = []
+    for name, buffer in model.named_buffers():
+        if buffer.dtype not in LOW or buffer.numel() < 16:
+            continue
+        values = buffer.detach().double().flatten()
+        counts_up = bool((values == values.round()).all()) and bool((values.diff() >= 0).all())
+        distinct = int(values.unique().numel())
+        # Counting up by one, the last number would be about the number of values.
+        if counts_up and float(values[-1]) >= 0.9 * (values.numel() - 1) and distinct < 0.95 * values.numel():
+            found.append((name, dtype_name(buffer.dtype), distinct, values.numel()))
+    return found
 
 
 def has_master(parameter: torch.Tensor, state: dict[str, torch.Tensor]) -> bool:
@@ -115,20 +138,20 @@ def has_master(parameter: torch.Tensor, state: dict[str, torch.Tensor]) -> bool:
 
 
 def flushed_share(state: dict[str, torch.Tensor]) -> float | None:
-    """Share of elements whose 16-bit second moment is 0 although the first moment is not; None without such moments."""
+    """Share of elements whose second moment is 0 although the first moment is not; None without such moments."""
     first, second = state.get("exp_avg"), state.get("exp_avg_sq")
-    if first is None or second is None or second.dtype not in LOW or first.shape != second.shape:
+    if first is None or second is None or first.shape != second.shape:
         return None
     live = first != 0
     total = int(live.sum())
     return int(((second == 0) & live).sum()) / total if total else None
 
 
-def loaded_moments_flushed(session: Session) -> float | None:
-    """As `flushed_share`, over the whole optimizer state as it was loaded, before the first step."""
-    shares = [flushed_share({k: v for k, v in s.items() if isinstance(v, torch.Tensor)}) for s in session.optimizer.state.values()]
-    known = [s for s in shares if s is not None]
-    return sum(known) / len(known) if known else None
+def loaded_moments_flushed(session: Session) -> tuple[float, str] | None:
+    """As `flushed_share`, over the whole optimizer state as it was loaded, before the first step; and the state's dtype."""
+    states = [{k: v for k, v in s.items() if isinstance(v, torch.Tensor)} for s in session.optimizer.state.values()]
+    known = [(share, dtype_name(s["exp_avg_sq"].dtype)) for s in states if (share := flushed_share(s)) is not None]
+    return (sum(share for share, _ in known) / len(known), known[0][1]) if known else None
 
 
 def _accumulations(tracer: OpTracer) -> list[Accumulation]:

@@ -15,10 +15,11 @@ from typing import Any
 
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode, _disable_current_modes
+from torch.utils._pytree import tree_map
 from torch.utils._traceback import CapturedTraceback
 
 from mpdoctor.core.location import Phase
-from mpdoctor.replay.live.events import Call, EndTensor, Event, External, ForwardSite, Observations, Shadow
+from mpdoctor.replay.live.events import AbsorbedUpdate, Call, EndTensor, Event, External, ForwardSite, Observations, Shadow
 from mpdoctor.replay.live.finiteness import (
     FINITE,
     NAN,
@@ -37,6 +38,7 @@ from mpdoctor.replay.live.rows import named_tensors
 
 _SKIPPED_OPS = ("empty", "new_empty", "resize", "_unsafe_view", "detach", "lift_fresh", "_local_scalar_dense", "_nested")
 _NAN_REPLACING = ("nan_to_num", "nan_to_num_", "nansum")
+_UPDATING = ("lerp_", "add_", "sub_", "addcmul_", "addcdiv_", "_foreach_lerp_", "_foreach_add_", "_foreach_sub_")
 _LOW = (torch.float16, torch.bfloat16)
 _KEPT_EVENTS = 64
 """Created values whose inputs are kept alive for `why.py`; the origin is among the first."""
@@ -190,6 +192,8 @@ class OpTracer(TorchDispatchMode):
             else:
                 bad.append((tensor, bits))
                 self.seen.nonfinite[key] = self.seen.nonfinite.get(key, 0) + 1
+        if self.usage and mode == 2 and node is None and kept is not None and self.phase is None and self.stack.current() is None:
+            self._note_absorbed(func, label, args, kept, kwargs)
         if self.usage and label.rpartition(".")[2] in _NAN_REPLACING:
             self._note_replaced_nan(label, node, args)
         if bad:
@@ -319,6 +323,27 @@ class OpTracer(TorchDispatchMode):
         scalar_loss = self._phase_name(node) is Phase.LOSS and source.numel() == 1
         if (scalar_loss or (self.backward_done and node is None)) and status(source) & NAN:
             self.seen.replaced_nan.append(self._event(label, node, NAN, source, [], created=False))
+
+    def _note_absorbed(self, func: Any, label: str, args: tuple[Any, ...], before: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        """Does an in-place update by hand (a moving average, a parameter update) change a 16-bit tensor at all?"""
+        if label.rpartition(".")[2] not in _UPDATING:
+            return
+        targets = args[0] if isinstance(args[0], (list, tuple)) else [args[0]]
+        if not all(isinstance(t, torch.Tensor) and t.dtype in _LOW for t in targets):
+            return
+        exact = tree_map(lambda v: v.double() if isinstance(v, torch.Tensor) and v.is_floating_point() else v, before)
+        func(*exact, **kwargs)
+        wanted = exact[0] if isinstance(exact[0], (list, tuple)) else [exact[0]]
+        old = before[0] if isinstance(before[0], (list, tuple)) else [before[0]]
+        for target, meant, was in zip(targets, wanted, old, strict=True):
+            moves = meant != was.double()
+            total = int(moves.sum())
+            if total:
+                known = self._known.get(storage_key(target))
+                share = int(((target == was) & moves).sum()) / total
+                name = known[1] if known else f"a {dtype_name(target.dtype)} tensor of shape {tuple(target.shape)}"
+                stack = CapturedTraceback.extract(cpp=False)
+                self.seen.absorbed[storage_key(target)] = AbsorbedUpdate(name, dtype_name(target.dtype), label.rpartition(".")[2], share, stack)
 
     def _shadow_addition(self, label: str, args: tuple[Any, ...], kwargs: dict[str, Any], *, first: bool) -> None:
         """Keep the exact sum beside a small 16-bit tensor that is added to in place."""

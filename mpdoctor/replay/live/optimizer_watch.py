@@ -92,6 +92,12 @@ class OptimizerWatch:
         """Remember the gradients that this step used."""
         self._stepped_on[id(optimizer)] = {id(p): p.grad for _, p in self.parameters_of(optimizer) if p.grad is not None}
 
+    def outside(self, model: torch.nn.Module) -> tuple[str, ...]:
+        """Trainable parameters of the model with a gradient that is not zero, in no optimizer that was seen."""
+        held = {id(p) for optimizer in self.optimizers for _, p in self.parameters_of(optimizer)}
+        left = [(n, p.grad) for n, p in model.named_parameters() if p.requires_grad and p.grad is not None and id(p) not in held]
+        return tuple(n for n, g in left if norm_of([g]) > 0)
+
     def missing(self, optimizer: Any) -> list[str]:
         """Trainable parameters without a gradient."""
         return [n for n, p in self.parameters_of(optimizer) if p.requires_grad and p.grad is None]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +11,9 @@ import torch
 from mpdoctor.core.location import FileSpan, Phase, TensorSite
 from mpdoctor.core.report import NonFinite, TimelineEntry
 from mpdoctor.replay.live.events import EndTensor, Event, External
-from mpdoctor.replay.live.finiteness import NEG_INF, kind_name
+from mpdoctor.replay.live.finiteness import NEG_INF, dtype_name, first_bad_index, kind_name, status
 from mpdoctor.replay.live.op_trace import OpTracer
+from mpdoctor.replay.live.session import Session
 from mpdoctor.replay.live.why import Why, explain
 
 _TORCH = str(Path(torch.__file__).parent)
@@ -106,6 +108,27 @@ class Origin:
         )
 
 
+def arrived_bad(session: Session, parameters: Sequence[str], buffers: Sequence[str]) -> NonFinite | None:
+    """The first parameter or buffer that is bad before the first step, as an origin."""
+    named = dict(session.model.named_parameters()) | dict(session.model.named_buffers())
+    for kind, names in (("parameter", parameters), ("buffer", buffers)):
+        for name in names[:1]:
+            tensor = named[name]
+            event = External(kind, name, status(tensor), dtype_name(tensor.dtype), first_bad_index(tensor.detach()), tensor)
+            why = explain(event)
+            share = float(why.bad.float().mean()) if why.bad is not None and why.bad.numel() else None
+            return NonFinite(
+                site=site_of(event, session.first_step),
+                kind=kind_name(event.status),
+                dtype=event.dtype,
+                harmful=True,
+                why=why.text,
+                mechanism=str(why.mechanism),
+                share=share,
+            )
+    return None
+
+
 def _walk(source: Event | External | None) -> list[Event | External]:
     """Chain of events from the end back to the root.
 
@@ -117,7 +140,8 @@ def _walk(source: Event | External | None) -> list[Event | External]:
         chain.append(current)
         if isinstance(current, External):
             break
-        candidates = [s for s in current.sources if not _is_mask(s)]
+        # A value that is only carried on is its source's, deliberate or not: an infinity that reaches the loss is no mask.
+        candidates = [s for s in current.sources if not _is_mask(s)] if current.created else current.sources
         current = candidates[0] if candidates else None
     return chain
 

@@ -9,23 +9,25 @@ from collections.abc import Callable
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import torch
 
 from mpdoctor.core.errors import UnreadableInput
 from mpdoctor.core.location import Phase, TensorSite
+from mpdoctor.core.report import NonFinite
 from mpdoctor.core.trace import StepException, StepObservation
 from mpdoctor.replay.live.changed_session import apply_to_session, make_scaler
 from mpdoctor.replay.live.changes import NOTHING, Changes
 from mpdoctor.replay.live.fast16 import available, fast_16_bit_kernels
 from mpdoctor.replay.live.finite_op import FiniteOp
-from mpdoctor.replay.live.finiteness import FINITE, NAN, status
+from mpdoctor.replay.live.finiteness import FINITE, NAN, NEG_INF, status
 from mpdoctor.replay.live.injected_scaler import InjectedScaler
 from mpdoctor.replay.live.interception import Interception
 from mpdoctor.replay.live.op_trace import OpTracer
 from mpdoctor.replay.live.optimizer_watch import norm_of
-from mpdoctor.replay.live.origin import site_of, source_line
+from mpdoctor.replay.live.origin import arrived_bad, site_of, source_line
 from mpdoctor.replay.live.process_state import SEED, BudgetSpent, alarm, close_autocast, eager, rng_restored, seed
 from mpdoctor.replay.live.rows import with_rows
 from mpdoctor.replay.live.session import Session, SessionSource
@@ -62,6 +64,8 @@ class Run:
     spent: bool = False
     initial_bad_parameters: tuple[str, ...] = ()
     initial_bad_buffers: tuple[str, ...] = ()
+    initial_origin: NonFinite | None = None
+    """The first of them, as an origin."""
     autocast_dtypes: tuple[str, ...] = ()
     emulated_cuda_autocast: bool = False
     backs_off: bool | None = None
@@ -75,9 +79,9 @@ class Run:
 
 
 def failed(step: StepObservation) -> bool:
-    """Whether a step's loss, weights or buffers are bad, or bad gradients reached the optimizer."""
+    """Whether a step's loss, weights or buffers are bad, or an optimizer stepped on bad gradients."""
     bad_loss = step.loss is not None and not math.isfinite(step.loss)
-    bad_grads = bool(step.nonfinite_grads) and not step.skipped
+    bad_grads = bool(step.nonfinite_grads) and step.took_a_step
     return bad_loss or bool(step.nonfinite_weights) or bool(step.nonfinite_buffers) or bad_grads
 
 
@@ -157,7 +161,9 @@ def _steps(
         intercepted.injected_scaler = InjectedScaler()
     result.initial_bad_parameters = tuple(n for n, p in session.model.named_parameters() if status(p) != FINITE)
     bad_buffers = {n for n, b in session.model.named_buffers() if status(b) != FINITE}
-    result.initial_bad_buffers = tuple(n for n, b in session.model.named_buffers() if n in bad_buffers and status(b) & NAN)
+    # A buffer of -inf alone is a mask.
+    result.initial_bad_buffers = tuple(n for n, b in session.model.named_buffers() if n in bad_buffers and status(b) != NEG_INF)
+    result.initial_origin = arrived_bad(session, result.initial_bad_parameters, result.initial_bad_buffers)
     bad_parameters = set(result.initial_bad_parameters)
     apply_to_session(session, changes)
     left = math.inf
@@ -170,7 +176,7 @@ def _steps(
         batch = with_rows(given, changes.rows_kept[step]) if step in changes.rows_kept else given
         traced = tracing is not None and step in tracing.steps
         tracer = OpTracer(session.model, batch, optimizer_ops=tracing.optimizer_ops) if traced and tracing and tracing.ops else None
-        intercepted.new_step(tracer)
+        intercepted.new_step(step, tracer)
         watch.new_step()
         pinned = _pin_scale(intercepted, changes, step)
         scale = _scale_of(intercepted)
@@ -179,7 +185,8 @@ def _steps(
             tracing.before(session, step)
         intercepted.on_backward = None
         if tracing is not None and tracing.after_backward is not None and traced:
-            carried = (scale or 1.0) * changes.backward_scale
+            at_step = changes.backward_scale_at
+            carried = (scale or 1.0) * changes.backward_scale * (at_step[1] if at_step is not None and at_step[0] == step else 1.0)
             intercepted.on_backward = partial(tracing.after_backward, session, step, carried)
         returned: Any = None
         try:
@@ -318,6 +325,9 @@ def _observe(
         grads_missing=tuple(watch.missing(session.optimizer)) if intercepted.loss is not None else (),
         stale_grads=tuple(watch.stale),
         uncleared_grads=watch.uncleared,
+        scale_not_removed=intercepted.scale_not_removed,
+        scale_not_applied=intercepted.scale_not_applied,
+        outside_optimizers=watch.outside(session.model) if intercepted.optimizer_steps else (),
         clip_calls=tuple(intercepted.clip_calls),
         autocast_left_on=torch.is_autocast_enabled("cpu") and torch.is_autocast_cache_enabled(),
     )
@@ -345,12 +355,12 @@ def _end_tensors(tracer: OpTracer, session: Session) -> None:
 def _exception(error: Exception, step: int, tracer: OpTracer | None) -> StepException:
     """A step that raised, with its place as far as the tracer, or else the traceback, tells."""
     stack = error.__traceback__
-    frames = []
+    frames: list[tuple[str, int, str]] = []
     while stack is not None:
-        frames.append((stack.tb_frame.f_code.co_filename, stack.tb_lineno))
+        frames.append((stack.tb_frame.f_code.co_filename, stack.tb_lineno, stack.tb_frame.f_code.co_name))
         stack = stack.tb_next
     source = source_line(_Frames(frames))
-    site = TensorSite(step=step, phase=Phase.LOSS, module="", source=source)
+    site = TensorSite(step=step, phase=_raised_in(frames), module="", source=source)
     if tracer is not None and tracer.raised is not None:
         at = site_of(tracer.raised, step)
         site = TensorSite(step=step, phase=at.phase, module=at.module, op=at.op, source=source or at.source)
@@ -361,13 +371,25 @@ def _exception(error: Exception, step: int, tracer: OpTracer | None) -> StepExce
     return StepException(step=step, type=type(error).__name__, message=str(error).strip(), site=site)
 
 
+def _raised_in(frames: list[tuple[str, int, str]]) -> Phase:
+    """The phase that torch's own frames of a traceback tell."""
+    places = {(Path(name).name, function) for name, _, function in frames}
+    if ("grad_scaler.py", "unscale_") in places or ("clip_grad.py", "clip_grad_norm_") in places:
+        return Phase.UNSCALE
+    if any(name == "optimizer.py" or (name, function) == ("grad_scaler.py", "step") for name, function in places):
+        return Phase.OPTIMIZER
+    if any(name in ("graph.py", "_tensor.py") and function in ("_engine_run_backward", "backward") for name, function in places):
+        return Phase.BACKWARD
+    return Phase.LOSS
+
+
 class _Frames:
     """Traceback frames in the form that `source_line` reads."""
 
-    def __init__(self, frames: list[tuple[str, int]]) -> None:
+    def __init__(self, frames: list[tuple[str, int, str]]) -> None:
         self._frames = frames
 
     def summary(self) -> list[Any]:
         from traceback import FrameSummary
 
-        return [FrameSummary(name, line, "") for name, line in self._frames]
+        return [FrameSummary(name, line, function) for name, line, function in self._frames]

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from itertools import pairwise
 from typing import Any
 
 import torch
@@ -30,6 +31,10 @@ class Mechanism(StrEnum):
     """A softmax (or the like) over nothing but -inf."""
     EMPTY_REDUCTION = "empty-reduction"
     """A mean or a norm over no element."""
+    IMPOSSIBLE_TARGET = "impossible-target"
+    """CTC has no alignment: a target is longer than its input."""
+    WRITTEN = "written"
+    """The code wrote the infinity itself, and nothing consumed it."""
     UNKNOWN = "unknown"
     """The inputs are gone, so the op could not run again."""
 
@@ -76,6 +81,8 @@ def explain(event: Event | External, vanished_eps: Sequence[tuple[float, Event]]
     """Why the value of `event` is not finite."""
     if isinstance(event, External):
         return _arrived(event)
+    if event.deliberate:
+        return Why(Mechanism.WRITTEN, f"{_short(event.op)} writes {kind_name(event.status)} on purpose, and nothing consumes it before the loss")
     if event.call is None or not event.call.intact():
         return Why(Mechanism.UNKNOWN, f"{event.op} gave {kind_name(event.status)}; its inputs were overwritten, so it could not be run again")
     try:
@@ -219,6 +226,10 @@ def _undefined(event: Event, call: Call, index: tuple[int, ...], operands: dict[
             return Mechanism.EMPTY_REDUCTION, f"{name} over no element"
         if name != "mean":
             return Mechanism.UNDEFINED, f"unbiased {name} of a single value divides by n - 1 = 0"
+    if "ctc_loss" in name:
+        too_long = _ctc_too_long(call)
+        if too_long:
+            return Mechanism.IMPOSSIBLE_TARGET, f"no alignment exists: {too_long}"
     if "nll_loss" in name and event.status & NAN:
         target = call.args[1]
         ignored = call.args[4] if len(call.args) > 4 else -100
@@ -246,6 +257,22 @@ def _undefined(event: Event, call: Call, index: tuple[int, ...], operands: dict[
         return Mechanism.UNDEFINED, reasons[name]() + backward
     facts = ", ".join(f"{key} = {value:g}" for key, value in list(operands.items())[:3])
     return Mechanism.UNDEFINED, f"not finite in fp64 either{backward}" + (f" ({facts})" if facts else "")
+
+
+def _ctc_too_long(call: Call) -> str | None:
+    """Which target is longer than its input, counting a blank between repeated labels."""
+    targets, inputs, lengths = call.args[1], call.args[2], call.args[3]
+    inputs = inputs.tolist() if isinstance(inputs, torch.Tensor) else list(inputs)
+    lengths = lengths.tolist() if isinstance(lengths, torch.Tensor) else list(lengths)
+    flat = targets.flatten().tolist() if targets.dim() == 1 else None
+    start = 0
+    for row, (have, need) in enumerate(zip(inputs, lengths, strict=True)):
+        labels = flat[start : start + need] if flat is not None else targets[row, :need].tolist()
+        start += need
+        repeats = sum(a == b for a, b in pairwise(labels))
+        if need + repeats > have:
+            return f"the target of row {row} has {need} labels ({repeats} repeated), its input {have} frames"
+    return None
 
 
 def _division(numerator: float, denominator: float) -> str:

@@ -44,6 +44,8 @@ def check(recording: Recording) -> Iterator[Hit]:
             message=f"batch of step {recording.failing_step}: in row {', '.join(map(str, origin.rows))} everything is masked (an empty sample)",
             at=origin.site,
         )
+    elif origin is not None and origin.mechanism == "impossible-target":
+        yield Hit(message=f"batch of step {recording.failing_step}: {origin.why}", at=origin.site)
     elif origin is not None and 0 < len(origin.rows) <= 4 and not recording.row_facts:
         yield Hit(message=f"only some rows of the batch carry the bad value{rows}", at=origin.site, confidence=Confidence.LOW, severity=Severity.INFO)
 

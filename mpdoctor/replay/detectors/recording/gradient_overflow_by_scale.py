@@ -27,7 +27,7 @@ from mpdoctor.core.trace import Recording
 def check(recording: Recording) -> Iterator[Hit]:
     """Overflow that a smaller scale would not have."""
     step = recording.failing
-    if step is None or step.scale is None:
+    if step is None:
         return
     origin = recording.trace.origin if recording.trace else None
     backward = origin is None or origin.site.phase in (Phase.BACKWARD, Phase.UNSCALE)
@@ -39,9 +39,8 @@ def check(recording: Recording) -> Iterator[Hit]:
             message=f"gradients overflow at loss scale {step.scale:g} and are finite at scale 1; {fixed}{high}", at=origin.site if origin else None
         )
     elif backward and origin is not None and origin.mechanism == "overflow" and origin.dtype == "float16" and recording.finite_at_scale_one is None:
-        yield Hit(
-            message=f"a scaled gradient overflows fp16 at loss scale {step.scale:g}: {origin.why}{high}", at=origin.site, confidence=Confidence.MEDIUM
-        )
+        at_scale = f" at loss scale {step.scale:g}" if step.scale is not None else ", and the loop has no dynamic loss scale"
+        yield Hit(message=f"a gradient overflows fp16{at_scale}: {origin.why}{high}", at=origin.site, confidence=Confidence.MEDIUM)
 
 
 RULE = Rule(code="RUN301", severity=Severity.ERROR, cause="loss-scaling", check=check)

@@ -28,9 +28,13 @@ def check(recording: Recording) -> Iterator[Hit]:
     """Gradients that fp32 has and the run has not."""
     if not underflows(recording):
         return
-    gain, window = recording.scaling_gain or 1.0, recording.window
+    gain, window, flushed = recording.scaling_gain or 1.0, recording.window, recording.flushed_share or 0.0
     scale = f"loss scale {window.used:g}" if recording.has_scaler and window is not None and window.used is not None else "no loss scaling"
-    lost = "all gradients are exactly 0" if math.isinf(gain) else f"the gradient norm is {1 / gain:.0%} of what it is in fp32"
+    lost = (
+        "all gradients are exactly 0"
+        if math.isinf(gain)
+        else f"{flushed:.0%} of the gradient elements are flushed to 0 (norm {1 / gain:.0%} of fp32's)"
+    )
     need = f"; a scale of at least {window.low:g} is needed" if window is not None else ""
     yield Hit(message=f"fp16 with {scale}: {lost}{need}")
 

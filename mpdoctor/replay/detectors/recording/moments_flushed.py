@@ -29,12 +29,15 @@ def check(recording: Recording) -> Iterator[Hit]:
     if found is None:
         return
     share, before, after = found
+    dtype = recording.loaded_moments_dtype or recording.weights_dtype
     text = (
-        f"{share:.0%} of the loaded second moments are 0 in {recording.weights_dtype} although the first moments are not; "
+        f"{share:.0%} of the loaded second moments are 0 in {dtype} although the first moments are not; "
         f"the loss goes from {before:.4g} to {after:.4g}"
     )
-    yield Hit(message=text)
-    yield Hit(message="the optimizer state was cast to the weights' dtype when it was loaded", cause="checkpoint", confidence=Confidence.LOW)
+    low = dtype in ("float16", "bfloat16")
+    yield Hit(message=text, cause="low-precision-state" if low else "checkpoint")
+    if low:
+        yield Hit(message="the optimizer state was cast to the weights' dtype when it was loaded", cause="checkpoint", confidence=Confidence.LOW)
 
 
 RULE = Rule(code="RUN403", severity=Severity.ERROR, cause="low-precision-state", check=check)

@@ -29,7 +29,7 @@ def check(recording: Recording) -> Iterator[Hit]:
     bad = recording.initial_bad_parameters + recording.initial_bad_buffers
     if not bad:
         return
-    origin = recording.trace.origin if recording.trace else None
+    origin = recording.trace.origin if recording.trace and recording.trace.origin else recording.initial_origin
     at_fault = origin is not None and origin.site.phase in (Phase.PARAMETER, Phase.BUFFER)
     first = recording.steps[0].step if recording.steps else 0
     site = (

@@ -29,10 +29,15 @@ _MESSAGES: tuple[tuple[str, str, str], ...] = (
     (r"(step|unscale_)\(\) has already been called", "training-loop", "scaler.update() is missing, or the scaler is called twice"),
     (r"No inf checks were recorded", "training-loop", "the optimizer's parameters have no gradients"),
     (r"(Target|target) -?\d+ is out of bounds|index out of range|index .* is out of bounds", "dirty-data", "an index lies outside its table"),
+    (r"Expected more than 1 value per channel", "dirty-data", "a batch of one row reaches a normalisation that needs more"),
     (r"all elements of (input|target) should be between 0 and 1", "dirty-data", "probabilities or targets outside [0, 1]"),
     (r"dtype|expected scalar type|same type|found .*(Half|BFloat16|Float)", "model-numerics", "tensors of different dtypes meet in one op"),
     (r"does not require grad|element 0 of tensors", "training-loop", "the loss is cut off from the graph"),
-    (r"trying to backward through the graph a second time|modified by an inplace operation", "training-loop", "the graph is used again or changed"),
+    (
+        r"backward through the graph a second time|trying to backward through the graph a second time|modified by an inplace operation",
+        "training-loop",
+        "the graph is used again or changed",
+    ),
     (r"binary_cross_entropy.*unsafe to autocast", "model-numerics", "binary_cross_entropy needs fp32 or the with_logits form"),
 )
 
@@ -44,7 +49,7 @@ def check(recording: Recording) -> Iterator[Hit]:
         return
     text = f"{raised.type}: {raised.message.splitlines()[0] if raised.message else ''}"
     for pattern, cause, meaning in _MESSAGES:
-        if re.search(pattern, raised.message):
+        if re.search(pattern, raised.message, re.IGNORECASE):
             yield Hit(message=f"{meaning} ({text})", at=raised.site, cause=cause)
             return
     yield Hit(message=f"the step raised {text}", at=raised.site, confidence=Confidence.LOW)

@@ -35,14 +35,14 @@ def check(recording: Recording) -> Iterator[Hit]:
         return
     wide_overflow = origin.mechanism in ("overflow", "intermediate-overflow") and origin.dtype != "float16"
     eps_vanished = origin.mechanism == "intermediate-overflow" and "is 0 in this dtype" in origin.why
-    undefined = origin.mechanism in ("undefined", "masked-row", "empty-reduction")
+    undefined = origin.mechanism in ("undefined", "masked-row", "empty-reduction", "impossible-target", "written")
     if not (wide_overflow or eps_vanished or undefined):
         return
     grown = growth(recording)
     confidence = Confidence.HIGH
     if wide_overflow and grown:
         confidence = Confidence.LOW
-    if origin.mechanism == "empty-reduction" or (origin.mechanism == "masked-row" and origin.whole_rows):
+    if origin.mechanism in ("empty-reduction", "impossible-target") or (origin.mechanism == "masked-row" and origin.whole_rows):
         confidence = Confidence.MEDIUM
     where = f" in {origin.site.module}" if origin.site.module else ""
     later = f"; it does harm in {origin.hurts_at.op} ({origin.hurts_at.phase})" if origin.hurts_at else ""

@@ -24,6 +24,7 @@ EXPERIMENT = Experiment(
     id="EXP601",
     changes="Adam eps 1e-6",
     causes=("low-precision-state",),
+    decisive=False,
     obstacle=obstacle,
     perform=perform,
 )

@@ -25,6 +25,7 @@ EXPERIMENT = Experiment(
     id="EXP305",
     changes="bad parameters and buffers replaced by zeros",
     causes=("initialisation", "checkpoint"),
+    decisive=False,
     obstacle=obstacle,
     perform=perform,
 )

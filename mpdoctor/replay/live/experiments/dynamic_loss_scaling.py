@@ -27,16 +27,22 @@ def obstacle(lab: Lab) -> str | None:
 def perform(lab: Lab) -> Judgement:
     """Gradients that were flushed must come back; steps that were skipped must be taken."""
     recording = lab.recording
+    if not recording.has_scaler and recording.failing_step is not None:
+        factor = 2.0**-12
+        outcome, words = lab.judged(lab.run(Changes(backward_scale_at=(lab.last, factor))))
+        return outcome, f"with the backward pass scaled down by {1 / factor:g}: {words}"
     if underflows(recording) and recording.failing_step is None:
         at = recording.steps[0].step
         true = recording.scaling_gain or math.inf
         plain = gradients_at(lab.investigation.source, at, Changes(), lab.deadline)
-        scaled = gradients_at(lab.investigation.source, at, Changes(backward_scale=2.0**16), lab.deadline)
+        better = Changes(dynamic_scaling=True) if recording.has_scaler else Changes(backward_scale=2.0**16)
+        scaled = gradients_at(lab.investigation.source, at, better, lab.deadline)
         if plain is None or scaled is None:
             return SAME, "no gradient with scaling either"
         gain = scaled.norm / plain.norm if plain.norm > 0 else (math.inf if scaled.norm > 0 else 1.0)
-        words = f"gradient norm {plain.norm:.3g} without scaling, {scaled.norm:.3g} at scale 65536"
-        enough = gain > UNDERFLOW_GAIN and (math.isinf(true) or gain > 0.5 * true)
+        words = f"gradient norm {plain.norm:.3g} as it is, {scaled.norm:.3g} at scale 65536; {plain.zero_share:.0%} and {scaled.zero_share:.0%} zeros"
+        fewer = plain.zero_share - scaled.zero_share > 0.1
+        enough = (gain > UNDERFLOW_GAIN and (math.isinf(true) or gain > 0.5 * true)) or fewer
         return (GONE if enough and math.isfinite(scaled.norm) else SAME), words
     result = lab.run(Changes(dynamic_scaling=True), until=lab.last + _FURTHER, after_failure=_FURTHER)
     taken = [s for s in result.steps if s.took_a_step and s.step >= lab.last]

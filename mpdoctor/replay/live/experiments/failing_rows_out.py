@@ -71,6 +71,7 @@ EXPERIMENT = Experiment(
     id="EXP402",
     changes="the failing rows left out (bisection)",
     causes=("dirty-data",),
+    decisive=False,
     obstacle=obstacle,
     perform=perform,
 )

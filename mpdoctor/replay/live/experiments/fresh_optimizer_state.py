@@ -30,6 +30,7 @@ EXPERIMENT = Experiment(
     id="EXP603",
     changes="optimizer state dropped",
     causes=("checkpoint",),
+    decisive=False,
     obstacle=obstacle,
     perform=perform,
 )

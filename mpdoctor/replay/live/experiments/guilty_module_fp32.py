@@ -29,6 +29,7 @@ EXPERIMENT = Experiment(
     id="EXP303",
     changes="the guilty module alone in fp32",
     causes=("fp16-range",),
+    decisive=False,
     obstacle=obstacle,
     perform=perform,
 )

@@ -33,6 +33,7 @@ EXPERIMENT = Experiment(
     id="EXP304",
     changes="the guilty op's result made finite",
     causes=("model-numerics",),
+    decisive=False,
     obstacle=obstacle,
     perform=perform,
 )

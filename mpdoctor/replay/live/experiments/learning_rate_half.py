@@ -19,6 +19,7 @@ EXPERIMENT = Experiment(
     id="EXP101",
     changes="learning rate x 0.5",
     causes=("learning-rate",),
+    decisive=False,
     obstacle=obstacle,
     perform=perform,
 )

@@ -24,6 +24,7 @@ EXPERIMENT = Experiment(
     id="EXP202",
     changes="loss scale 1 in the failing step",
     causes=("loss-scaling",),
+    decisive=False,
     obstacle=obstacle,
     perform=perform,
 )

@@ -29,6 +29,7 @@ EXPERIMENT = Experiment(
     id="EXP504",
     changes="activation checkpointing without reentrant autograd",
     causes=("training-loop",),
+    decisive=False,
     obstacle=obstacle,
     perform=perform,
 )

@@ -1,0 +1,36 @@
+"""Gradients are exactly zero, in fp32 too.
+
+What it looks for
+Parameters that the forward pass reads, at least half of all that train, whose gradient is exactly 0 in every traced step although nothing underflows.
+
+Why training breaks
+A factor of the gradient is exactly 0: units that are never active (a ReLU behind a large negative bias), or two factors of a product that both start at zero.
+
+When it is fine
+One of two factors starts at zero (a fresh LoRA adapter): then only the other one has no gradient, and only in the first step.
+
+How to confirm
+Look at the activations of the named module: they are constant.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from mpdoctor.core.finding import Severity
+from mpdoctor.core.rule import Hit, Rule
+from mpdoctor.core.trace import Recording
+from mpdoctor.replay.observations import dead_parameters
+
+
+def check(recording: Recording) -> Iterator[Hit]:
+    """Parameters that cannot learn."""
+    names = dead_parameters(recording)
+    if names:
+        more = f" and {len(names) - 1} more" if len(names) > 1 else ""
+        yield Hit(
+            message=f"{names[0]}{more}: the gradient is exactly 0 from the first step on, and nothing underflows; units are never active, or a factor is 0"
+        )
+
+
+RULE = Rule(code="RUN305", severity=Severity.ERROR, cause="initialisation", check=check)
