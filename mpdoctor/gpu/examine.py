@@ -8,7 +8,7 @@ from typing import Any
 
 from mpdoctor.causes.checklist import verdicts
 from mpdoctor.core import rule
-from mpdoctor.core.cause import Headline, Standing
+from mpdoctor.core.cause import Headline
 from mpdoctor.core.device import GpuInfo
 from mpdoctor.core.device import known as device_known
 from mpdoctor.core.finding import Finding, Severity
@@ -47,14 +47,13 @@ def examine(machine: Machine, *, select: Sequence[str] = (), ignore: Sequence[st
     advice = recommendation(machine)
     checklist = verdicts(judged.findings, untested=dict.fromkeys(("learning-rate", "loss-scaling", "fp16-range", "dirty-data"), NOT_A_RUN))
     serious = [finding for finding in judged.findings if finding.severity.rank >= Severity.WARNING.rank]
-    standing = next((v.standing for v in checklist if v.cause == "hardware" and v.standing.rank >= Standing.POSSIBLE.rank), None)
     return Report(
         command="gpu",
         outcome=Outcome.DIAGNOSED if serious else Outcome.HEALTHY,
-        headline=Headline(cause=None, standing=standing, text=_headline(machine, advice)),
+        headline=Headline(cause=None, standing=None, text=_headline(machine, advice)),
         verdicts=checklist,
         findings=judged.findings,
-        measurements={"visible": _visible(machine)} if machine.visible else {},
+        measurements=_measurements(machine),
         skipped=judged.skipped,
         crashes=judged.crashes,
         gpus=machine.gpus,
@@ -131,9 +130,14 @@ def _without_gpu(machine: Machine) -> str:
     return f"GPUs cannot be read (NVML: {driver.detail or driver.state})"
 
 
-def _visible(machine: Machine) -> list[dict[str, Any]]:
-    seen = machine.visible
-    return [{"ordinal": d.ordinal, "index": d.index, "name": d.name, "uuid": d.uuid} for d in seen.devices] if seen else []
+def _measurements(machine: Machine) -> dict[str, Any]:
+    """What a program may want to know, and what would be too much for the text."""
+    facts: dict[str, Any] = {}
+    if seen := machine.visible:
+        facts["visible"] = [{"ordinal": d.ordinal, "index": d.index, "name": d.name, "uuid": d.uuid} for d in seen.devices]
+    if machine.torch_says is not None:
+        facts["torch"] = dict(machine.torch_says)
+    return facts
 
 
 def _environment(machine: Machine) -> dict[str, Any]:
@@ -144,7 +148,7 @@ def _environment(machine: Machine) -> dict[str, Any]:
         "nvidia_driver": driver.version.value or f"{driver.state.replace('-', ' ')}{f': {driver.detail}' if driver.detail else ''}",
         "cuda_of_driver": f"{cuda[0]}.{cuda[1]}" if cuda else None,
         "nvml": driver.nvml_version.value,
-        "kernel_log": machine.kernel_log.reason or f"{machine.kernel_log.value} lines of the NVIDIA driver",
+        "kernel_log": machine.kernel_log.reason or f"{machine.kernel_log.value} of its lines are the NVIDIA driver's",
     }
     facts: dict[str, Any] = {
         **({} if machine.named else driver_facts),
@@ -155,8 +159,6 @@ def _environment(machine: Machine) -> dict[str, Any]:
         "cpu_bf16": machine.cpu.formats.bf16.value,
         **machine.environ,
     }
-    if machine.torch_says is not None:
-        facts["torch_says"] = dict(machine.torch_says)
     return {name: value for name, value in facts.items() if value not in (None, "")}
 
 
@@ -180,7 +182,23 @@ def _notes(machine: Machine, advice: dict[str, Any]) -> list[str]:
     for capability, name in {gpu.compute_capability.value: gpu.name for gpu in machine.accelerators if gpu.compute_capability}.items():
         if capability and (wheels := wheels_for(capability)):
             notes.append(f"{name}: {wheels}")
-    for gpu in machine.gpus:
-        if gpu.metric("integrated").value:
-            notes.append(f"{gpu.name} is integrated graphics: not counted")
+    notes += [f"{gpu.name} is integrated graphics: not counted" for gpu in machine.gpus if gpu.metric("integrated").value]
+    return notes + _torch_notes(machine)
+
+
+def _torch_notes(machine: Machine) -> list[str]:
+    """What torch says of itself: its precision flags, and its claims about bf16 beside the truth."""
+    says = machine.torch_says or {}
+    if "error" in says:
+        return [f"torch could not be asked: {says['error']}"]
+    flags = ", ".join(f"{name} {_flag(value)}" for name, value in says.get("flags", {}).items() if value is not None)
+    notes = [f"torch {says.get('version')}: {flags}"] if flags else []
+    for device in says.get("devices", ()):
+        claim = "supported" if device.get("bf16_claimed") else "not supported"
+        truth = "native" if device.get("bf16_native") else "not native"
+        notes.append(f"cuda:{device['ordinal']} ({device['name']}): torch calls bf16 {claim}; it is {truth}")
     return notes
+
+
+def _flag(value: Any) -> str:
+    return {True: "on", False: "off"}.get(value, str(value)) if isinstance(value, bool) else str(value)

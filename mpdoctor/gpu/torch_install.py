@@ -107,7 +107,7 @@ def _strings(text: str) -> dict[str, str]:
 def wheels_for(capability: Capability) -> str:
     """Which published torch wheels still serve a compute capability, in words; empty when every current one does."""
     if capability < (5, 0):
-        return "no torch wheel has had kernels for it since 2.0: build torch from source, or use a newer GPU"
+        return "no current torch wheel has kernels for it (CUDA 12 has dropped it)"
     if capability < (7, 0):
         return "CUDA 12.6 wheels of torch up to 2.14 still have kernels for it: pip install torch --index-url https://download.pytorch.org/whl/cu126"
     if capability < (7, 5):
