@@ -1,4 +1,4 @@
-"""Hits of the script rules: the place, the line as evidence, and an identity that survives edits elsewhere."""
+"""Hits of the script rules: the place, what they rest on, and an identity that survives edits elsewhere."""
 
 from __future__ import annotations
 
@@ -39,9 +39,11 @@ def hit(
         cause: overrides the rule's.
     """
     at = script.source.span(node)
-    evidence = [Evidence(text=f"{_row(script, node)}: {shown(script, node)}", kind=EvidenceKind.CONFIG, where=at)]
-    evidence += [
-        Evidence(text=f"{_row(script, other)}: {text}", kind=EvidenceKind.CONFIG, where=script.source.span(other)) for other, text in because
+    # A script's finding stands at its line; in a notebook the line of the file says nothing to who reads it in Jupyter.
+    told = [(node, shown(script, node))] if script.source.place is not None else []
+    evidence = [
+        Evidence(text=f"{_row(script, other)}: {text}", kind=EvidenceKind.CONFIG, where=script.source.span(other))
+        for other, text in (*told, *because)
     ]
     return Hit(
         message=message, at=at, evidence=tuple(evidence), remedy=Remedy(text=remedy, patch=patch), severity=severity, confidence=confidence,
