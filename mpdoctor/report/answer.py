@@ -58,6 +58,17 @@ def reason(report: Report) -> str:
     return text
 
 
+def checklist(report: Report) -> tuple[Verdict, ...]:
+    """The checklist of a report made for reading: none for `gpu`, which looks at no run."""
+    return () if report.command == "gpu" else report.verdicts
+
+
+def settings(report: Report) -> dict[str, str]:
+    """What to set on this machine, by framework."""
+    found = report.recommendation.get("settings")
+    return {str(name): str(text) for name, text in found.items()} if isinstance(found, dict) else {}
+
+
 def seen(report: Report) -> list[str]:
     """The symptoms, each with its step, without repetitions."""
     details = [s.detail if s.step is None or "step" in s.detail else f"step {s.step}: {s.detail}" for s in report.symptoms]

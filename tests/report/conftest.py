@@ -312,6 +312,31 @@ def not_judged() -> Report:
     )
 
 
+def machine() -> Report:
+    return Report(
+        command="gpu",
+        outcome=Outcome.HEALTHY,
+        headline=Headline(cause=None, standing=None, text="Tesla V100: train in fp16 with a loss scaler"),
+        verdicts=(Verdict(cause="learning-rate", standing=Standing.UNTESTED, evidence=(fact("gpu looks at no run", EvidenceKind.DEVICE),)),),
+        findings=(
+            Finding(
+                code="GPU211",
+                slug="bf16-emulated",
+                severity=Severity.INFO,
+                confidence=Confidence.HIGH,
+                message="bf16 is only emulated here",
+                location=gpu().ref,
+            ),
+        ),
+        gpus=(gpu(),),
+        recommendation={
+            "text": "fp16 with a loss scaler",
+            "settings": {"HF Trainer": "TrainingArguments(fp16=True)"},
+            "devices": [{"index": 0, "name": "Tesla V100-SXM2-16GB", "text": "fp16 with a loss scaler"}],
+        },
+    )
+
+
 def hostile() -> Report:
     """Names out of other people's files may hold anything."""
     nasty = "\x1b[31mred\x1b[0m [bold]x[/bold] <script>alert(1)</script> \u202egnp.exe | a\r\nb ::error::%0A ]]> \U0001f600"
@@ -346,6 +371,7 @@ REPORTS: dict[str, Callable[[], Report]] = {
     "healthy": healthy,
     "checked": checked,
     "not-judged": not_judged,
+    "machine": machine,
     "hostile": hostile,
     "empty": empty,
 }

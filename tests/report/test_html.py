@@ -123,6 +123,12 @@ def test_settings_link_to_their_findings(reports: dict[str, Report]) -> None:
     assert '<a href="#finding-1">CFG101</a>' in html(report)
 
 
+def test_a_machine_gets_its_settings_and_no_checklist(reports: dict[str, Report]) -> None:
+    text = html(reports["machine"])
+    assert "TrainingArguments(fp16=True)" in text
+    assert 'id="checklist"' not in text
+
+
 def test_a_long_run_stays_small(reports: dict[str, Report]) -> None:
     steps = tuple(
         StepRecord(step=i, loss=2 + math.sin(i), grad_norm=1.0 + i % 7, scale=65536.0, lr=1e-4, skipped=i % 500 == 0) for i in range(20_000)

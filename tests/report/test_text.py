@@ -18,7 +18,7 @@ def text(report: Report, **options: object) -> str:
     return load("text").render(report, RenderOptions(**options))
 
 
-@pytest.mark.parametrize("name", ["overflow", "healthy", "checked", "not-judged", "hostile"])
+@pytest.mark.parametrize("name", ["overflow", "healthy", "checked", "not-judged", "machine", "hostile"])
 def test_at_80_columns(name: str, reports: dict[str, Report], snapshot: SnapshotAssertion) -> None:
     assert text(reports[name]) == snapshot
 

@@ -30,7 +30,7 @@ _RESULTS = {
 
 def render(report: Report, options: RenderOptions) -> str:
     """About sixty lines: answer, checklist, findings; timeline, experiments, steps and circumstances folded."""
-    parts = [_answer(report), _checklist(report), _findings(report)]
+    parts = [_answer(report), _settings(report), _checklist(report), _findings(report)]
     parts += [_timeline(report), _experiments(report), _steps(report), _measurements(report), _not_looked_at(report), _circumstances(report)]
     text = "\n\n".join(part for part in parts if part) + f"\n\n<sub>mpdoctor {__version__}</sub>\n"
     return to_ascii(text) if options.ascii else text
@@ -81,6 +81,11 @@ def _answer(report: Report) -> str:
     return "\n\n".join(lines)
 
 
+def _settings(report: Report) -> str:
+    blocks = [f"**{text_of(name)}**\n\n{_fenced(text)}" for name, text in answer.settings(report).items()]
+    return _folded(f"What to set: {text_of(str(report.recommendation.get('text', '')))}", "\n\n".join(blocks))
+
+
 def _checklist(report: Report) -> str:
     rows = [
         [
@@ -89,7 +94,7 @@ def _checklist(report: Report) -> str:
             f"**{v.standing.value}**" if v.cause == report.headline.cause else v.standing.value.replace("-", " "),
             text_of(v.evidence[0].text) if v.evidence else "",
         ]
-        for i, v in enumerate(report.verdicts, start=1)
+        for i, v in enumerate(answer.checklist(report), start=1)
     ]
     return _table(["", "cause", "standing", "evidence"], rows)
 

@@ -38,6 +38,8 @@ def context(report: Report, options: RenderOptions) -> dict[str, Any]:
         "verdict": answer.leading_verdict(report),
         "reason": answer.reason(report),
         "seen": answer.seen(report),
+        "checklist": answer.checklist(report),
+        "settings": answer.settings(report),
         "origin_place": place(report.first_nonfinite.site) if report.first_nonfinite else "",
         "harm_place": place(report.first_nonfinite.hurts_at) if report.first_nonfinite and report.first_nonfinite.hurts_at else "",
         "rows": ranges(report.first_nonfinite.rows) if report.first_nonfinite else "",
