@@ -162,9 +162,28 @@ def final_cast(script: Script, identities: frozenset[tuple[Scope | None, str]]) 
     return last
 
 
+def cast_of(script: Script, module: ast.expr, context: Context) -> WeightCast | None:
+    """The cast that decides in which format a module's weights are, `model.half().parameters()` and torch's default format included."""
+    direct = next((found for found in weight_casts(script) if found.node is module), None)
+    return direct or final_cast(script, script.identities(module, context)) or _default_cast(script)
+
+
+@once
+def _default_cast(script: Script) -> WeightCast | None:
+    """`torch.set_default_dtype`, where the script sets it only once and for good: modules are then made in that format."""
+    calls = [(call, context) for call, context in script.named("set_default_dtype") if (script.qualname(call.func) or "").startswith("torch.")]
+    if len(calls) != 1 or calls[0][1].guards or not calls[0][0].args:
+        return None
+    call, context = calls[0]
+    return WeightCast(node=call, module="every module", identities=frozenset(), dtypes=dtypes(script, call.args[0], context))
+
+
 def pure(script: Script, dtype: str) -> Seen | None:
     """A cast of a module's weights to this format that no later cast of the same module undoes."""
     seen = next((found for found in weight_casts(script) if found.dtypes == {dtype} and final_cast(script, found.identities) is found), None)
+    default = _default_cast(script)
+    if seen is None and default is not None and default.dtypes == {dtype}:
+        seen = default
     return Seen(node=seen.node, text=f"the weights of {seen.module} become {dtype}") if seen else None
 
 

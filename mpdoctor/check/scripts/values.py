@@ -8,6 +8,7 @@ from functools import cached_property
 
 from mpdoctor.check.scripts.classes import Classes
 from mpdoctor.check.scripts.scopes import Binding, BindingKind, Context, Scope
+from mpdoctor.core.numerics import find_format
 
 Place = tuple[ast.expr, Context]
 """An expression and the context in which it stands."""
@@ -160,6 +161,9 @@ class Values(Classes):
                     return None if a is None or b is None else _apply(op, a, b)
                 case ast.Call(func=ast.Name(id="float"), args=[ast.Constant(value=str() as text)]):
                     return float(text)
+                case ast.Attribute(value=ast.Call(func=function, args=[dtype]), attr="min" | "max" | "eps" | "tiny" | "smallest_normal" as limit):
+                    if (self.qualname(function) or "") in ("torch.finfo", "numpy.finfo"):
+                        return _limit((self.qualname(dtype) or "").rpartition(".")[2], limit)
                 case ast.Attribute(attr="inf"):
                     return float("inf") if (self.qualname(node) or "").partition(".")[0] in ("math", "torch", "numpy") else None
         except (OverflowError, ValueError, ZeroDivisionError):
@@ -264,6 +268,15 @@ class Values(Classes):
                         continue
                 queue += [(value, there) for value, there in returned if isinstance(value, (ast.Name, ast.Attribute))]
         return frozenset(found)
+
+
+def _limit(dtype: str, limit: str) -> float | None:
+    """A number that `finfo` gives for a format."""
+    number_format = find_format(dtype)
+    if number_format is None:
+        return None
+    limits = {"min": -number_format.max, "max": number_format.max, "eps": number_format.spacing_at_one}
+    return limits.get(limit, number_format.smallest_normal)
 
 
 def _apply(op: ast.operator, a: float, b: float) -> float | None:

@@ -54,7 +54,7 @@ def adam_over_low_weights(script: Script) -> list[LowWeights]:
         if parameters is None:
             continue
         for owner, there, filtered in _owners(script, parameters, context):
-            cast = precision.final_cast(script, script.identities(owner, there))
+            cast = precision.cast_of(script, owner, there)
             low = cast.dtypes & {"fp16", "bf16"} if cast is not None else frozenset()
             if cast is None or not low:
                 continue

@@ -1,8 +1,8 @@
 """NaN in the loss, the gradients or the activations is replaced by a number.
 
 What it looks for
-`torch.nan_to_num`, `torch.where(torch.isnan(x), ...)` and `x[torch.isnan(x)] = ...` on losses, gradients, weights and on values inside a
-module. Cleaning of input data is left alone.
+`torch.nan_to_num`, `torch.where(torch.isnan(x), ...)`, `x[torch.isnan(x)] = ...` and `if torch.isnan(x): x = ...` on losses, gradients,
+weights and on values inside a module. Cleaning of input data is left alone.
 
 Why training breaks
 It removes the evidence, not the fault: the batch, the overflow or the operation that made the NaN stays. Replaced in the loss, its
@@ -57,6 +57,7 @@ from mpdoctor.check.scripts.scopes import Context
 from mpdoctor.core.finding import Confidence, Severity
 from mpdoctor.core.rule import Hit, Rule
 
+_TESTS = ("isnan", "isinf", "isfinite")
 _LOSS = ("loss",)
 _INNER = ("logit", "hidden", "score", "attn", "attention", "feature", "embedding", "activation", "ratio", "prob", "logp")
 
@@ -76,19 +77,38 @@ def check(script: Script) -> Iterator[Hit]:
         tested = _tested(script, target.slice, context) if isinstance(target, ast.Subscript) else None
         if tested is not None and isinstance(target, ast.Subscript) and same(tested, target.value):
             yield from _judge(script, target, tested, context)
+    for statement, tensor, context in _reassigned(script):
+        yield from _judge(script, statement, tensor, context)
+
+
+def _reassigned(script: Script) -> Iterator[tuple[ast.stmt, ast.expr, Context]]:
+    """Assignments by which a name that was found to be NaN gets another value."""
+    for call, context in script.named(*_TESTS):
+        statement = script.statement(call)
+        tested = call.args[0] if call.args else call.func.value if isinstance(call.func, ast.Attribute) else None
+        if not isinstance(statement, ast.If) or tested is None or not any(part is call for part in ast.walk(statement.test)):
+            continue
+        names = {script.key(part) for part in within(tested, (ast.Name, ast.Attribute)) if isinstance(part, (ast.Name, ast.Attribute))}
+        negated = any(isinstance(parent, ast.UnaryOp) and isinstance(parent.op, ast.Not) for parent in script.ancestors(call))
+        finite = isinstance(call.func, (ast.Attribute, ast.Name)) and script.key(call.func).endswith("isfinite")
+        for inner in statement.body if finite is negated else statement.orelse:
+            if isinstance(inner, ast.Assign) and script.key(inner.targets[0]) in names:
+                yield inner, inner.targets[0], context
 
 
 def _tested(script: Script, condition: ast.expr, context: Context) -> ast.expr | None:
     """The tensor whose NaN (or inf) a condition looks for."""
     condition, _ = script.resolve(condition, context)
-    for call in within(condition, ast.Call):
-        op = script.op(call) if isinstance(call, ast.Call) else None
-        if op is not None and op.name in ("isnan", "isinf", "isfinite"):
-            return op.operand
+    for part in within(condition, (ast.Call, ast.Compare)):
+        match part:
+            case ast.Compare(left=left, ops=[ast.NotEq()], comparators=[right]) if same(left, right):
+                return left
+            case ast.Call() if (op := script.op(part)) is not None and op.name in _TESTS:
+                return op.operand
     return None
 
 
-def _judge(script: Script, node: ast.expr, tensor: ast.expr, context: Context) -> Iterator[Hit]:
+def _judge(script: Script, node: ast.expr | ast.stmt, tensor: ast.expr, context: Context) -> Iterator[Hit]:
     if mentions(tensor, "grad") or _in_gradient_hook(script, node):
         what, severity = "gradients", Severity.WARNING
     elif mentions(tensor, *_LOSS):
@@ -97,7 +117,9 @@ def _judge(script: Script, node: ast.expr, tensor: ast.expr, context: Context) -
         what, severity = "activations", Severity.INFO
     else:
         return
-    if autocast.gradless(script, context) and what != "gradients":
+    value = script.resolve(tensor, context)[0] if isinstance(tensor, ast.Name) else tensor
+    taken_out = isinstance(value, ast.Call) and (script.key(value.func) == "float" or script.key(value.func).endswith((".item", ".detach", ".tolist")))
+    if taken_out or (autocast.gradless(script, context) and what != "gradients"):
         return
     if what != "gradients" and not differentiable(script, context):
         return
@@ -110,7 +132,7 @@ def _judge(script: Script, node: ast.expr, tensor: ast.expr, context: Context) -
     )
 
 
-def _in_gradient_hook(script: Script, node: ast.expr) -> bool:
+def _in_gradient_hook(script: Script, node: ast.AST) -> bool:
     """Whether it stands in a hook on gradients: `p.register_hook(lambda grad: torch.nan_to_num(grad))`."""
     calls = (parent.func for parent in script.ancestors(node) if isinstance(parent, ast.Call))
     return any(isinstance(function, ast.Attribute) and function.attr in ("register_hook", "register_full_backward_hook") for function in calls)

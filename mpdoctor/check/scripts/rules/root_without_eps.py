@@ -1,13 +1,13 @@
 """The square root of something that can be exactly zero is differentiated.
 
 What it looks for
-`sqrt` (or `** 0.5`) of a sum or mean of squared differences, or of a mean squared error, in code that gradients flow through, without
-a constant inside the root or a clamp.
+`sqrt` (or `** 0.5`) of a sum or mean of squared differences, of a mean squared error, or of a squared distance that is multiplied out
+(a^2 + b^2 - 2 ab), in code that gradients flow through, without a constant inside the root or a clamp.
 
 Why training breaks
 The derivative of sqrt(x) is 1/(2 sqrt(x)): infinite at 0. Two equal samples, a padded row or a perfect prediction make the sum exactly 0; the
 forward pass is fine (0), and the backward pass multiplies infinity by 0, which is NaN in every weight. No loss scale helps, so a GradScaler
-halves its scale for ever.
+halves its scale for ever. A distance that is multiplied out is even negative by rounding, and its root NaN.
 
 When it is fine
 When the argument is never exactly zero, or the value is only reported. `torch.linalg.vector_norm`, `torch.cdist` and `tensor.norm()` define
@@ -46,7 +46,7 @@ from collections.abc import Iterator
 
 from mpdoctor.check.scripts.differentiable import differentiable
 from mpdoctor.check.scripts.hits import hit, shown
-from mpdoctor.check.scripts.model import Script
+from mpdoctor.check.scripts.model import Script, within
 from mpdoctor.check.scripts.patterns import guarded, leaves_graph, mentions, reduction, square_of
 from mpdoctor.check.scripts.scopes import Context
 from mpdoctor.core.finding import Confidence, Severity
@@ -86,6 +86,8 @@ def _zero_at(script: Script, node: ast.expr, context: Context) -> str | None:
     op = script.op(node)
     if op is not None and (op.name == "mse_loss" or _is_mse(script, node, context)):
         return "it is exactly 0 for a perfect prediction"
+    if _multiplied_out(script, node, context):
+        return "it is 0 or negative by rounding where both sides are nearly equal"
     reduced = reduction(script, node, "sum", "mean")
     if reduced is None:
         return "it is exactly 0 for a perfect prediction" if _is_mse(script, node, context) else None
@@ -98,6 +100,19 @@ def _zero_at(script: Script, node: ast.expr, context: Context) -> str | None:
     if isinstance(base, ast.BinOp) and isinstance(base.op, ast.Sub):
         return "it is exactly 0 where both sides are equal"
     return None
+
+
+def _multiplied_out(script: Script, node: ast.expr, context: Context) -> bool:
+    """`a2 + b2 - 2 * a @ b.t()`: sums and a difference, with a matrix product among what is subtracted."""
+    if not isinstance(node, ast.BinOp) or not isinstance(node.op, ast.Add | ast.Sub):
+        return False
+    if isinstance(node.op, ast.Sub) and isinstance(node.left, ast.BinOp) and isinstance(node.left.op, ast.Add):
+        subtracted, _ = script.resolve(node.right, context)
+        calls = (script.op(part) for part in within(subtracted, ast.Call) if isinstance(part, ast.Call))
+        product = any(isinstance(part, ast.BinOp) and isinstance(part.op, ast.MatMult) for part in ast.walk(subtracted))
+        twice = any(isinstance(part, ast.Constant) and part.value in (2, 2.0) for part in ast.walk(subtracted))
+        return twice and (product or any(op is not None and op.name in ("mm", "matmul", "bmm", "einsum") for op in calls))
+    return any(_multiplied_out(script, side, context) for side in (node.left, node.right))
 
 
 def _is_mse(script: Script, node: ast.expr, context: Context) -> bool:

@@ -46,7 +46,7 @@ from collections.abc import Iterator
 from mpdoctor.check.scripts import autocast
 from mpdoctor.check.scripts.dtypes import surely
 from mpdoctor.check.scripts.hits import hit, shown
-from mpdoctor.check.scripts.model import Script
+from mpdoctor.check.scripts.model import Place, Script
 from mpdoctor.check.scripts.patterns import reduction, square_of
 from mpdoctor.check.scripts.scopes import Context
 from mpdoctor.core.finding import Confidence, Severity
@@ -75,22 +75,23 @@ def check(script: Script) -> Iterator[Hit]:
 
 def _mean_of_squares(script: Script, node: ast.expr, context: Context) -> bool:
     node, context = script.resolve(node, context)
-    op = _mean(script, node)
-    return op is not None and square_of(script, script.resolve(op, context)[0]) is not None
+    mean = _mean(script, node, context)
+    return mean is not None and square_of(script, script.resolve(*mean)[0]) is not None
 
 
 def _square_of_mean(script: Script, node: ast.expr, context: Context) -> bool:
     node, context = script.resolve(node, context)
     base = square_of(script, node)
-    return base is not None and _mean(script, script.resolve(base, context)[0]) is not None
+    return base is not None and _mean(script, *script.resolve(base, context)) is not None
 
 
-def _mean(script: Script, node: ast.expr) -> ast.expr | None:
+def _mean(script: Script, node: ast.expr, context: Context) -> Place | None:
     """X, for a mean of X: `X.mean(...)`, or `X.sum(...)` divided by something."""
     op = reduction(script, node, "mean")
     if op is None and isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div):
-        op = reduction(script, node.left, "sum")
-    return op.operand if op is not None else None
+        node, context = script.resolve(node.left, context)
+        op = reduction(script, node, "sum")
+    return (op.operand, context) if op is not None else None
 
 
 def _clamped(script: Script, node: ast.expr) -> bool:
