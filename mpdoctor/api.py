@@ -8,9 +8,12 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from mpdoctor.check.checkpoint import CheckpointFacts
+    from mpdoctor.check.pipeline import Options as CheckOptions
+    from mpdoctor.check.repair import Repair
     from mpdoctor.core.device import GpuInfo
     from mpdoctor.core.progress import Progress
     from mpdoctor.core.report import Report
+    from mpdoctor.settings import Settings
 
 
 def run_check(
@@ -22,6 +25,8 @@ def run_check(
     launch: Sequence[str] = (),
     select: Sequence[str] = (),
     ignore: Sequence[str] = (),
+    baseline: str | None = None,
+    settings: Settings | None = None,
 ) -> Report:
     """Judge configs, scripts and checkpoint folders before a run starts.
 
@@ -33,27 +38,68 @@ def run_check(
         launch: the words of a launch line (`torchrun train.py --fp16`), judged with the files.
         select: codes, prefixes or slugs of the rules to run; empty for all.
         ignore: those not to run.
+        baseline: file of known findings, which are left out.
+        settings: the user's settings file, as `mpdoctor.settings.find_settings` reads it; arguments win over it.
 
     Raises MpdoctorError for an input that cannot be read.
     """
-    from mpdoctor.check.pipeline import Options
     from mpdoctor.check.report import report_on
 
+    return report_on(paths, _check_options(gpus, dialect, framework_version, launch, select, ignore, baseline, settings))
+
+
+def plan_repairs(
+    paths: Sequence[str],
+    *,
+    gpus: Sequence[str] = (),
+    dialect: str | None = None,
+    framework_version: str | None = None,
+    select: Sequence[str] = (),
+    ignore: Sequence[str] = (),
+    baseline: str | None = None,
+    settings: Settings | None = None,
+) -> list[Repair]:
+    """What `check` would change in the configs to repair what can be repaired safely. Nothing is written; arguments as for `run_check`."""
+    from mpdoctor.check.pipeline import check_files
+    from mpdoctor.check.repair import repairs
+
+    result = check_files(paths, _check_options(gpus, dialect, framework_version, (), select, ignore, baseline, settings))
+    return repairs(result.findings, result.documents)
+
+
+def _check_options(
+    gpus: Sequence[str],
+    dialect: str | None,
+    framework_version: str | None,
+    launch: Sequence[str],
+    select: Sequence[str],
+    ignore: Sequence[str],
+    baseline: str | None,
+    settings: Settings | None,
+) -> CheckOptions:
+    from mpdoctor.check.pipeline import Options
+    from mpdoctor.check.suppress import read_baseline
+    from mpdoctor.check.thresholds import Thresholds
+
+    names = tuple(gpus) or (settings.gpu if settings else ())
     cards: tuple[GpuInfo, ...] = ()
-    if gpus:
+    if names:
         from mpdoctor.gpu.fleet import resolve_gpus
 
-        cards = resolve_gpus(tuple(gpus))
-    options = Options(
+        cards = resolve_gpus(names)
+    known = baseline or (settings.baseline if settings else None)
+    return Options(
         dialect=dialect,
         version=framework_version,
         gpus=cards,
-        select=tuple(select),
-        ignore=tuple(ignore),
+        select=tuple(select) or (settings.select if settings else ()),
+        ignore=(*ignore, *(settings.ignore if settings else ())),
         launch=tuple(launch),
+        thresholds=Thresholds(**settings.thresholds) if settings else Thresholds(),
+        severity=settings.severity if settings else {},
+        baseline=read_baseline(known) if known else frozenset(),
         checkpoint_reader=_checkpoint_facts,
     )
-    return report_on(paths, options)
 
 
 def _checkpoint_facts(folder: str) -> CheckpointFacts:

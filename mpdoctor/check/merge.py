@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import Any
 
 from mpdoctor.check.dialect import Role
@@ -27,11 +27,20 @@ _SETTINGS = tuple(f.name for f in fields(TrainingConfig) if f.name not in ("dial
 def merged(files: Sequence[ConfigFile]) -> TrainingConfig:
     """The run's settings. What a file states beats what another one's framework defaults to."""
     if len(files) == 1:
-        return files[0].config
+        return _with_global_batch(files[0].config)
     main = min(files, key=lambda file: _TRAINER_FIRST.index(Role(file.role)))
     values: dict[str, Any] = {name: _decide(name, files) for name in _SETTINGS}
     extra = {name: setting for file in files for name, setting in file.config.extra.items()}
-    return TrainingConfig(dialect=main.dialect, files=tuple(file.path for file in files), extra=extra, **values)
+    return _with_global_batch(TrainingConfig(dialect=main.dialect, files=tuple(file.path for file in files), extra=extra, **values))
+
+
+def _with_global_batch(config: TrainingConfig) -> TrainingConfig:
+    """The global batch where it follows from micro batch, accumulation and ranks."""
+    micro, steps, world = config.micro_batch, config.accumulation_steps, config.world_size
+    if config.global_batch.known or micro.value is None or steps.value is None or world.value is None:
+        return config
+    product = micro.value * steps.value * world.value
+    return replace(config, global_batch=Setting(product, Origin.DERIVED, micro.at, None, f"{micro.value} x {steps.value} x {world.value} ranks"))
 
 
 def _decide(name: str, files: Sequence[ConfigFile]) -> Setting[Any]:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from mpdoctor.check import engine
@@ -14,10 +15,11 @@ from mpdoctor.check.merge import merged
 from mpdoctor.check.reader import Reader
 from mpdoctor.check.sources.node import Document, Node
 from mpdoctor.check.subject import CheckSubject, ConfigFile
+from mpdoctor.check.suppress import without_ignored
 from mpdoctor.check.thresholds import DEFAULTS, Thresholds
 from mpdoctor.core.device import GpuInfo
 from mpdoctor.core.errors import NothingToJudge
-from mpdoctor.core.finding import Finding
+from mpdoctor.core.finding import Finding, Severity
 from mpdoctor.core.rule import Crash, RuleRun, Skipped
 from mpdoctor.core.training import TrainingConfig
 
@@ -39,6 +41,8 @@ class Options(NamedTuple):
         ignore: those not to run.
         thresholds: where rules begin to speak.
         launch: the words of a launch line (`torchrun train.py --fp16`), judged with the files.
+        severity: code, prefix or slug -> severity, or None for "off".
+        baseline: fingerprints of findings that are known.
         checkpoint_reader: reads a checkpoint folder's metadata; without one only its JSON files are judged.
     """
 
@@ -49,6 +53,8 @@ class Options(NamedTuple):
     ignore: tuple[str, ...] = ()
     thresholds: Thresholds = DEFAULTS
     launch: tuple[str, ...] = ()
+    severity: Mapping[str, Severity | None] = {}
+    baseline: frozenset[str] = frozenset()
     checkpoint_reader: CheckpointReader | None = None
 
 
@@ -64,6 +70,7 @@ class CheckResult:
         unrecognised: paths of those that no dialect claims.
         notes: sentences for the reader.
         documents: what was read, for ignore comments and repairs.
+        not_run: rules and families that lacked something, and in how many runs.
     """
 
     def __init__(self, *, unrecognised: list[str], skipped: list[Skipped], notes: list[str]) -> None:
@@ -73,11 +80,13 @@ class CheckResult:
         self.configs: list[TrainingConfig] = []
         self.recognised: list[tuple[str, str]] = []
         self.documents: list[Document] = []
+        self.not_run: dict[Skipped, int] = {}
 
     def add(self, outcome: RuleRun) -> None:
         """Take over what a set of rules gave."""
         self.findings += [finding for finding in outcome.findings if finding not in self.findings]
-        self.skipped += [skipped for skipped in outcome.skipped if skipped not in self.skipped]
+        for skipped in outcome.skipped:
+            self.not_run[skipped] = self.not_run.get(skipped, 0) + 1
         self.crashes += outcome.crashes
 
 
@@ -95,8 +104,29 @@ def check_files(paths: Sequence[str], options: Options) -> CheckResult:
         _judge(members, options, result)
     for path, text in intake.scripts:
         _lint(path, text, options, result, named=path in paths)
-    result.findings.sort(key=_place)
+    _settle(result, options)
     return result
+
+
+def _settle(result: CheckResult, options: Options) -> None:
+    """Severities as the user wants them; without what comments and the baseline let pass; in order."""
+    findings = [_with_severity(finding, options.severity) for finding in result.findings] if options.severity else result.findings
+    kept, ignored = without_ignored([finding for finding in findings if finding is not None], result.documents)
+    if ignored:
+        result.notes.append(f"{ignored} {'finding is' if ignored == 1 else 'findings are'} ignored by comments in the files")
+    new = [finding for finding in kept if finding.fingerprint not in options.baseline] if options.baseline else kept
+    if len(new) < len(kept):
+        result.notes.append(f"{len(kept) - len(new)} known findings of the baseline are not shown")
+    result.findings = sorted(new, key=_place)
+
+
+def _with_severity(finding: Finding, wanted: Mapping[str, Severity | None]) -> Finding | None:
+    """The finding at the severity that the longest matching entry names; None for "off"."""
+    matching = [entry for entry in wanted if finding.code.startswith(entry) or finding.slug == entry]
+    if not matching:
+        return finding
+    severity = wanted[max(matching, key=lambda entry: (entry == finding.slug, len(entry)))]
+    return None if severity is None else replace(finding, severity=severity)
 
 
 def _judge(members: Sequence[tuple[Document, Dialect]], options: Options, result: CheckResult) -> None:

@@ -12,6 +12,7 @@ from mpdoctor.core.cause import Headline
 from mpdoctor.core.finding import Finding, Severity
 from mpdoctor.core.gate import Outcome
 from mpdoctor.core.report import InputFile, Report
+from mpdoctor.core.rule import Skipped
 
 UNTESTED = {
     "learning-rate": "the learning rate is within what recipes use; a config alone cannot tell more",
@@ -46,13 +47,20 @@ def made_report(result: CheckResult, options: Options) -> Report:
         headline=head,
         verdicts=entries,
         findings=tuple(result.findings),
-        skipped=tuple(result.skipped),
+        skipped=(*result.skipped, *_not_run(result)),
         crashes=tuple(result.crashes),
         config=_configs(result),
         gpus=options.gpus,
         inputs=tuple(InputFile(path=path, role=dialect) for path, dialect in result.recognised),
         notes=tuple(_notes(result)),
     )
+
+
+def _not_run(result: CheckResult) -> Iterable[Skipped]:
+    """Rules that could not run; over several runs with the number of those in which they could not."""
+    runs = len(result.configs)
+    for skipped, count in result.not_run.items():
+        yield skipped if runs <= 1 else Skipped(what=skipped.what, why=f"{skipped.why} (in {count} of {runs} runs)")
 
 
 def _plain_headline(findings: list[Finding]) -> Headline:

@@ -2,43 +2,92 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+import gc
+import sys
+from dataclasses import replace
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from mpdoctor.cli.deliver import deliver
 from mpdoctor.cli.options import ReportOptions, with_report_options
 
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from mpdoctor.core.report import Report
+    from mpdoctor.settings import Settings
+
+# Collecting garbage while modules are loaded costs a tenth of this command's time and finds nothing.
+gc.set_threshold(100_000, 50, 50)
+
+_CONFIG = "Config"
+
 
 @with_report_options
 def check(
     paths: Annotated[
-        list[str], typer.Argument(metavar="PATH...", help="Configs, folders, checkpoint folders; - is stdin. Files of one run are judged together.")
+        list[str],
+        typer.Argument(metavar="PATH...", help="Configs, scripts, folders, checkpoint folders, - for stdin; or `-- torchrun train.py --fp16 ...`."),
     ],
-    dialect: Annotated[str | None, typer.Option(metavar="NAME", help="Take the config for this dialect (hf_trainer, deepspeed, ...).")] = None,
-    framework_version: Annotated[
-        str | None, typer.Option(metavar="V", help="Version of the framework, for its defaults and spellings (4, 5.24).")
+    with_: Annotated[
+        list[str] | None, typer.Option("--with", metavar="FILE", rich_help_panel=_CONFIG, help="Another config of the same run. May be repeated.")
     ] = None,
+    dialect: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            rich_help_panel=_CONFIG,
+            help="Take the config for this framework's (hf_trainer, deepspeed, ...) instead of recognising it.",
+        ),
+    ] = None,
+    framework_version: Annotated[
+        str | None, typer.Option(metavar="V", rich_help_panel=_CONFIG, help="Version of the framework, for its defaults and spellings (4, 5.24).")
+    ] = None,
+    show: Annotated[
+        bool, typer.Option("--show", rich_help_panel=_CONFIG, help="Print what the files come to, setting by setting, and stop.")
+    ] = False,
+    diff: Annotated[bool, typer.Option("--diff", rich_help_panel="Repair", help="Print what --fix would change, and change nothing.")] = False,
+    fix: Annotated[
+        bool, typer.Option("--fix", rich_help_panel="Repair", help="Repair in the files what can be repaired safely, then judge them.")
+    ] = False,
+    baseline: Annotated[str | None, typer.Option(metavar="FILE", rich_help_panel="Gate", help="Leave out findings that this file knows.")] = None,
+    update_baseline: Annotated[bool, typer.Option("--update-baseline", rich_help_panel="Gate", help="Write the findings to --baseline.")] = False,
     *,
     options: ReportOptions,
 ) -> int:
     """Judge training configs before an hour of GPU time is spent.
 
-    Example: mpdoctor check train.yaml ds_config.json --gpu v100
+    Files of one run are judged together: mpdoctor check train.yaml ds_config.json accelerate.yaml --gpu v100
     """
     from mpdoctor import api
+    from mpdoctor.core.errors import UsageError
+    from mpdoctor.settings import find_settings
 
-    files, launch = _split(paths)
-    report = api.run_check(
-        files,
-        gpus=options.gpu,
-        dialect=dialect,
-        framework_version=framework_version,
-        launch=launch,
-        select=options.selected,
-        ignore=options.ignored,
-    )
-    return deliver(report, options)
+    if update_baseline and not baseline:
+        raise UsageError("--update-baseline needs --baseline FILE")
+    if sum((show, diff, fix)) > 1:
+        raise UsageError("--show, --diff and --fix exclude each other")
+    files, launch = _split([*paths, *(with_ or [])])
+    settings = find_settings()
+    arguments: dict[str, Any] = {
+        "gpus": options.gpu, "dialect": dialect, "framework_version": framework_version, "select": options.selected, "ignore": options.ignored,
+        "baseline": None if update_baseline else baseline, "settings": _without_baseline(settings) if update_baseline else settings,
+    }  # fmt: skip
+    if diff or fix:
+        _repair(api.plan_repairs(files, **arguments), write=fix)
+    report = api.run_check(files, launch=launch, **arguments)
+    if show:
+        from mpdoctor.cli.console import write_stdout
+        from mpdoctor.cli.show import settings_table
+
+        write_stdout(settings_table(report))
+        return int(_gate(report, options, settings))
+    if update_baseline and baseline:
+        _write_baseline(report, baseline)
+    if diff:
+        return int(_gate(report, options, settings))
+    return deliver(report, _with_settings(options, settings))
 
 
 def _split(words: list[str]) -> tuple[list[str], list[str]]:
@@ -48,6 +97,54 @@ def _split(words: list[str]) -> tuple[list[str], list[str]]:
     from mpdoctor.check.launchers import is_launch_line
 
     for index, word in enumerate(words):
-        if not Path(word).exists() and is_launch_line(words[index:]) and len(words) > index + 1:
+        if is_launch_line(words[index:]) and len(words) > index + 1 and not Path(word).exists():
             return words[:index], words[index:]
     return words, []
+
+
+def _with_settings(options: ReportOptions, settings: Settings) -> ReportOptions:
+    """The settings file's gate, unless the command line names one."""
+    named = any(word == "--fail-on" or word.startswith("--fail-on=") for word in sys.argv)
+    return options if named or settings.fail_on is None else replace(options, fail_on=settings.fail_on)
+
+
+def _gate(report: Report, options: ReportOptions, settings: Settings) -> int:
+    """The exit code of a report that is not printed."""
+    from mpdoctor.core.gate import ExitCode, exit_code
+
+    chosen = _with_settings(options, settings)
+    code = exit_code(report.outcome, report.findings, chosen.fail_on, crashed=bool(report.crashes), replay=False)
+    return ExitCode.CLEAN if chosen.exit_zero and code in (ExitCode.FINDINGS, ExitCode.NOT_JUDGED) else code
+
+
+def _repair(planned: list[Any], *, write: bool) -> None:
+    """Print the repairs, or make them."""
+    from mpdoctor.cli import console
+
+    for repair in planned:
+        if write:
+            repair.write()
+            console.say(f"repaired {repair.path} ({', '.join(repair.codes)})")
+        else:
+            console.write_stdout(repair.diff())
+    if not planned:
+        console.say("nothing here can be repaired safely")
+
+
+def _write_baseline(report: Report, name: str) -> None:
+    from pathlib import Path
+
+    from mpdoctor.check.suppress import baseline_text
+    from mpdoctor.cli import console
+    from mpdoctor.core.errors import UnreadableInput
+
+    path: Path = Path(name)
+    try:
+        path.write_text(baseline_text(report.findings), encoding="utf-8")
+    except OSError as error:
+        raise UnreadableInput(f"{name}: cannot be written: {error.strerror or error}") from None
+    console.say(f"wrote {name}: {len(report.findings)} known findings")
+
+
+def _without_baseline(settings: Settings) -> Settings:
+    return settings._replace(baseline=None)

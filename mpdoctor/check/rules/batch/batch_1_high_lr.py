@@ -43,7 +43,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from mpdoctor.check.subject import CheckSubject, shown
-from mpdoctor.core.finding import Remedy, Severity
+from mpdoctor.core.finding import Confidence, Remedy, Severity
 from mpdoctor.core.rule import Hit, Rule
 
 
@@ -63,4 +63,11 @@ def _check(run: CheckSubject) -> Iterator[Hit]:
         )
 
 
-RULE = Rule(code="CFG409", severity=Severity.INFO, cause="learning-rate", needs=("micro_batch", "accumulation_steps", "lr"), check=_check)
+RULE = Rule(
+    code="CFG409",
+    severity=Severity.INFO,
+    confidence=Confidence.MEDIUM,
+    cause="learning-rate",
+    needs=("micro_batch", "accumulation_steps", "lr"),
+    check=_check,
+)

@@ -35,7 +35,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from mpdoctor.check.subject import CheckSubject, shown
-from mpdoctor.core.finding import Remedy, Severity
+from mpdoctor.core.finding import Confidence, Remedy, Severity
 from mpdoctor.core.rule import Hit, Rule
 
 
@@ -57,4 +57,6 @@ def _check(run: CheckSubject) -> Iterator[Hit]:
         )
 
 
-RULE = Rule(code="CFG410", severity=Severity.INFO, cause="model-numerics", needs=("micro_batch", "domain", "compute_dtype"), check=_check)
+RULE = Rule(
+    code="CFG410", severity=Severity.INFO, confidence=Confidence.MEDIUM, cause="model-numerics", needs=("micro_batch", "compute_dtype"), check=_check
+)

@@ -57,4 +57,4 @@ def _check(run: CheckSubject) -> Iterator[Hit]:
         )
 
 
-RULE = Rule(code="CFG408", severity=Severity.ERROR, cause="training-loop", needs=("optimizer_in_backward", "clip_norm"), check=_check)
+RULE = Rule(code="CFG408", severity=Severity.ERROR, cause="training-loop", check=_check)

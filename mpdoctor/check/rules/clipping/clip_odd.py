@@ -37,7 +37,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from mpdoctor.check.subject import CheckSubject, shown
-from mpdoctor.core.finding import Remedy, Severity
+from mpdoctor.core.finding import Confidence, Remedy, Severity
 from mpdoctor.core.rule import Hit, Rule
 
 
@@ -51,4 +51,4 @@ def _check(run: CheckSubject) -> Iterator[Hit]:
         yield Hit(message=f"{shown(norm)}: every step is cut to a fraction", setting=norm, remedy=Remedy(text="Use 0.1 to 10."))
 
 
-RULE = Rule(code="CFG403", severity=Severity.INFO, cause="learning-rate", needs=("clip_norm",), check=_check)
+RULE = Rule(code="CFG403", severity=Severity.INFO, confidence=Confidence.MEDIUM, cause="learning-rate", check=_check)

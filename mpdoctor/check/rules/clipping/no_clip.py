@@ -44,7 +44,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from mpdoctor.check.subject import CheckSubject
-from mpdoctor.core.finding import Remedy, Severity
+from mpdoctor.core.finding import Confidence, Remedy, Severity
 from mpdoctor.core.rule import Hit, Rule
 
 
@@ -64,4 +64,4 @@ def _check(run: CheckSubject) -> Iterator[Hit]:
     )
 
 
-RULE = Rule(code="CFG401", severity=Severity.WARNING, cause="learning-rate", needs=("clip_kind",), check=_check)
+RULE = Rule(code="CFG401", severity=Severity.WARNING, confidence=Confidence.MEDIUM, cause="learning-rate", needs=("clip_kind",), check=_check)

@@ -51,4 +51,4 @@ def _check(run: CheckSubject) -> Iterator[Hit]:
         )
 
 
-RULE = Rule(code="CFG544", severity=Severity.WARNING, cause="loss-scaling", needs=("fp8_recipe", "fp8_history"), check=_check)
+RULE = Rule(code="CFG544", severity=Severity.WARNING, cause="loss-scaling", check=_check)

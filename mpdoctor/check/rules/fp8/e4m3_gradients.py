@@ -53,4 +53,4 @@ def _check(run: CheckSubject) -> Iterator[Hit]:
         )
 
 
-RULE = Rule(code="CFG543", severity=Severity.WARNING, cause="loss-scaling", needs=("fp8_format",), check=_check)
+RULE = Rule(code="CFG543", severity=Severity.WARNING, cause="loss-scaling", check=_check)

@@ -59,4 +59,4 @@ def _check(run: CheckSubject) -> Iterator[Hit]:
         )
 
 
-RULE = Rule(code="CFG550", severity=Severity.INFO, cause="low-precision-state", needs=("fp8_allgather",), check=_check)
+RULE = Rule(code="CFG550", severity=Severity.INFO, cause="low-precision-state", check=_check)

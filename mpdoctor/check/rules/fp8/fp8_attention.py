@@ -48,4 +48,4 @@ def _check(run: CheckSubject) -> Iterator[Hit]:
         )
 
 
-RULE = Rule(code="CFG548", severity=Severity.WARNING, cause="model-numerics", needs=("fp8_attention",), check=_check)
+RULE = Rule(code="CFG548", severity=Severity.WARNING, cause="model-numerics", check=_check)

@@ -47,4 +47,4 @@ def _check(run: CheckSubject) -> Iterator[Hit]:
             )
 
 
-RULE = Rule(code="CFG545", severity=Severity.INFO, cause="slow-precision", needs=("fp8",), check=_check)
+RULE = Rule(code="CFG545", severity=Severity.INFO, cause="slow-precision", check=_check)

@@ -56,4 +56,4 @@ def _check(run: CheckSubject) -> Iterator[Hit]:
         )
 
 
-RULE = Rule(code="CFG549", severity=Severity.INFO, cause="slow-precision", needs=("fp8_backend", "compile"), check=_check)
+RULE = Rule(code="CFG549", severity=Severity.INFO, cause="slow-precision", check=_check)

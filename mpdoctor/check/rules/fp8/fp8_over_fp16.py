@@ -47,4 +47,4 @@ def _check(run: CheckSubject) -> Iterator[Hit]:
         )
 
 
-RULE = Rule(code="CFG546", severity=Severity.WARNING, cause="loss-scaling", needs=("fp8", "compute_dtype"), check=_check)
+RULE = Rule(code="CFG546", severity=Severity.WARNING, cause="loss-scaling", needs=("compute_dtype",), check=_check)

@@ -56,4 +56,4 @@ def _check(run: CheckSubject) -> Iterator[Hit]:
         )
 
 
-RULE = Rule(code="CFG553", severity=Severity.INFO, cause="low-precision-state", needs=("fp8", "method"), check=_check)
+RULE = Rule(code="CFG553", severity=Severity.INFO, cause="low-precision-state", needs=("method",), check=_check)

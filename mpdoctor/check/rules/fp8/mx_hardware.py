@@ -63,4 +63,4 @@ def _check(run: CheckSubject) -> Iterator[Hit]:
         )
 
 
-RULE = Rule(code="CFG542", severity=Severity.ERROR, cause="kernel", needs=("fp8_recipe", "gpus"), check=_check)
+RULE = Rule(code="CFG542", severity=Severity.ERROR, cause="kernel", needs=("gpus",), check=_check)

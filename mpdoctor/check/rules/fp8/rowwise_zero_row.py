@@ -58,4 +58,4 @@ def _check(run: CheckSubject) -> Iterator[Hit]:
         )
 
 
-RULE = Rule(code="CFG551", severity=Severity.WARNING, cause="model-numerics", needs=("fp8_recipe", "method"), check=_check)
+RULE = Rule(code="CFG551", severity=Severity.WARNING, cause="model-numerics", needs=("method",), check=_check)

@@ -58,4 +58,4 @@ def _check(run: CheckSubject) -> Iterator[Hit]:
         )
 
 
-RULE = Rule(code="CFG114", severity=Severity.ERROR, cause="kernel", needs=("attention", "gpus"), check=_check)
+RULE = Rule(code="CFG114", severity=Severity.ERROR, cause="kernel", needs=("gpus",), check=_check)

@@ -54,4 +54,4 @@ def _check(run: CheckSubject) -> Iterator[Hit]:
     )
 
 
-RULE = Rule(code="CFG106", severity=Severity.ERROR, cause="slow-precision", needs=("tf32", "gpus"), check=_check)
+RULE = Rule(code="CFG106", severity=Severity.ERROR, cause="slow-precision", needs=("gpus",), check=_check)

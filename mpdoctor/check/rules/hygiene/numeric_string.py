@@ -71,4 +71,4 @@ def _texts(file: ConfigFile) -> Iterator[Hit]:
         )
 
 
-RULE = Rule(code="CFG901", severity=Severity.WARNING, cause="learning-rate", check=_check)
+RULE = Rule(code="CFG901", severity=Severity.WARNING, check=_check)

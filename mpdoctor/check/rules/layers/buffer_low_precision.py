@@ -56,4 +56,4 @@ def _check(run: CheckSubject) -> Iterator[Hit]:
         )
 
 
-RULE = Rule(code="CFG118", severity=Severity.WARNING, cause="model-numerics", needs=("buffer_dtype",), check=_check)
+RULE = Rule(code="CFG118", severity=Severity.WARNING, cause="model-numerics", check=_check)

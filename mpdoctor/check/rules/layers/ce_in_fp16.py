@@ -47,4 +47,4 @@ def _check(run: CheckSubject) -> Iterator[Hit]:
         )
 
 
-RULE = Rule(code="CFG117", severity=Severity.WARNING, cause="fp16-range", needs=("logit_dtype",), check=_check)
+RULE = Rule(code="CFG117", severity=Severity.WARNING, cause="fp16-range", check=_check)

@@ -44,7 +44,7 @@ import math
 from collections.abc import Iterator
 
 from mpdoctor.check.subject import CheckSubject, shown
-from mpdoctor.core.finding import Remedy, Severity
+from mpdoctor.core.finding import Confidence, Remedy, Severity
 from mpdoctor.core.rule import Hit, Rule
 
 
@@ -62,4 +62,4 @@ def _check(run: CheckSubject) -> Iterator[Hit]:
         )
 
 
-RULE = Rule(code="CFG324", severity=Severity.WARNING, cause="learning-rate", needs=("lora_alpha", "lora_rank", "lr"), check=_check)
+RULE = Rule(code="CFG324", severity=Severity.WARNING, confidence=Confidence.MEDIUM, cause="learning-rate", needs=("lr",), check=_check)

@@ -33,7 +33,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from mpdoctor.check.subject import CheckSubject, shown
-from mpdoctor.core.finding import Remedy, Severity
+from mpdoctor.core.finding import Confidence, Remedy, Severity
 from mpdoctor.core.rule import Hit, Rule
 
 
@@ -49,4 +49,4 @@ def _check(run: CheckSubject) -> Iterator[Hit]:
         )
 
 
-RULE = Rule(code="CFG321", severity=Severity.INFO, cause="learning-rate", needs=("lr_scaled",), check=_check)
+RULE = Rule(code="CFG321", severity=Severity.INFO, confidence=Confidence.MEDIUM, cause="learning-rate", check=_check)

@@ -48,4 +48,4 @@ def _check(run: CheckSubject) -> Iterator[Hit]:
         yield Hit(message=f"{shown(lr)}: too small to move the weights", setting=lr, remedy=Remedy(text="Use 1e-5 (all weights) or 1e-4 (LoRA)."))
 
 
-RULE = Rule(code="CFG310", severity=Severity.WARNING, cause="learning-rate", needs=("lr",), check=_check)
+RULE = Rule(code="CFG310", severity=Severity.WARNING, needs=("lr",), check=_check)

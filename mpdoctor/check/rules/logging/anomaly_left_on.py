@@ -45,4 +45,4 @@ def _check(run: CheckSubject) -> Iterator[Hit]:
         yield Hit(message=f"{shown(anomaly)}: two to ten times slower", setting=anomaly, remedy=remedy("Switch it off after debugging.", fix))
 
 
-RULE = Rule(code="CFG605", severity=Severity.INFO, cause="slow-precision", needs=("anomaly_mode",), check=_check)
+RULE = Rule(code="CFG605", severity=Severity.INFO, cause="slow-precision", check=_check)

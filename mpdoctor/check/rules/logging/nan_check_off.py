@@ -55,4 +55,4 @@ def _check(run: CheckSubject) -> Iterator[Hit]:
         )
 
 
-RULE = Rule(code="CFG604", severity=Severity.WARNING, cause="dirty-data", needs=("nan_check",), check=_check)
+RULE = Rule(code="CFG604", severity=Severity.WARNING, check=_check)

@@ -57,4 +57,4 @@ def _check(run: CheckSubject) -> Iterator[Hit]:
         )
 
 
-RULE = Rule(code="CFG601", severity=Severity.INFO, cause="dirty-data", needs=("nan_filter",), check=_check)
+RULE = Rule(code="CFG601", severity=Severity.INFO, check=_check)

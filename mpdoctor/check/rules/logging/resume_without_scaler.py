@@ -54,4 +54,4 @@ def _check(run: CheckSubject) -> Iterator[Hit]:
         )
 
 
-RULE = Rule(code="CFG609", severity=Severity.INFO, cause="checkpoint", needs=("save_only_model", "resume"), check=_check)
+RULE = Rule(code="CFG609", severity=Severity.INFO, cause="checkpoint", check=_check)

@@ -54,4 +54,4 @@ def _check(run: CheckSubject) -> Iterator[Hit]:
         )
 
 
-RULE = Rule(code="CFG606", severity=Severity.INFO, needs=("log_every", "total_steps"), check=_check)
+RULE = Rule(code="CFG606", severity=Severity.INFO, needs=("total_steps",), check=_check)

@@ -45,7 +45,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from mpdoctor.check.subject import CheckSubject, shown
-from mpdoctor.core.finding import Remedy, Severity
+from mpdoctor.core.finding import Confidence, Remedy, Severity
 from mpdoctor.core.rule import Hit, Rule
 
 
@@ -62,4 +62,4 @@ def _check(run: CheckSubject) -> Iterator[Hit]:
         )
 
 
-RULE = Rule(code="CFG504", severity=Severity.WARNING, cause="fp16-range", needs=("compute_dtype",), check=_check)
+RULE = Rule(code="CFG504", severity=Severity.WARNING, confidence=Confidence.MEDIUM, cause="fp16-range", needs=("compute_dtype",), check=_check)

@@ -59,4 +59,4 @@ def _check(run: CheckSubject) -> Iterator[Hit]:
         )
 
 
-RULE = Rule(code="CFG505", severity=Severity.INFO, needs=("model_dtype", "compute_dtype"), check=_check)
+RULE = Rule(code="CFG505", severity=Severity.INFO, needs=("compute_dtype",), check=_check)

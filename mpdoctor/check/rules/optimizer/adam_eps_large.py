@@ -54,4 +54,4 @@ def _check(run: CheckSubject) -> Iterator[Hit]:
         )
 
 
-RULE = Rule(code="CFG305", severity=Severity.INFO, cause="learning-rate", needs=("optimizer_family", "eps"), check=_check)
+RULE = Rule(code="CFG305", severity=Severity.INFO, needs=("optimizer_family", "eps"), check=_check)

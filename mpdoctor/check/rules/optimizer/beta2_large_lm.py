@@ -33,7 +33,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from mpdoctor.check.subject import CheckSubject, shown
-from mpdoctor.core.finding import Remedy, Severity
+from mpdoctor.core.finding import Confidence, Remedy, Severity
 from mpdoctor.core.rule import Hit, Rule
 
 
@@ -48,4 +48,6 @@ def _check(run: CheckSubject) -> Iterator[Hit]:
         )
 
 
-RULE = Rule(code="CFG314", severity=Severity.INFO, cause="learning-rate", needs=("beta2", "method", "n_params"), check=_check)
+RULE = Rule(
+    code="CFG314", severity=Severity.INFO, confidence=Confidence.MEDIUM, cause="learning-rate", needs=("beta2", "method", "n_params"), check=_check
+)

@@ -49,4 +49,4 @@ def _check(run: CheckSubject) -> Iterator[Hit]:
         )
 
 
-RULE = Rule(code="CFG319", severity=Severity.ERROR, cause="training-loop", needs=("optimizer_fused",), check=_check)
+RULE = Rule(code="CFG319", severity=Severity.ERROR, cause="training-loop", check=_check)

@@ -55,4 +55,4 @@ def _check(run: CheckSubject) -> Iterator[Hit]:
         )
 
 
-RULE = Rule(code="CFG320", severity=Severity.INFO, cause="learning-rate", check=_check)
+RULE = Rule(code="CFG320", severity=Severity.INFO, check=_check)

@@ -56,4 +56,4 @@ def _check(run: CheckSubject) -> Iterator[Hit]:
         )
 
 
-RULE = Rule(code="CFG322", severity=Severity.WARNING, cause="learning-rate", needs=("optimizer_family", "lr"), check=_check)
+RULE = Rule(code="CFG322", severity=Severity.WARNING, needs=("optimizer_family", "lr"), check=_check)

@@ -54,4 +54,4 @@ def _check(run: CheckSubject) -> Iterator[Hit]:
         )
 
 
-RULE = Rule(code="CFG317", severity=Severity.WARNING, cause="low-precision-state", needs=("ema_dtype", "ema_decay"), check=_check)
+RULE = Rule(code="CFG317", severity=Severity.WARNING, cause="low-precision-state", check=_check)

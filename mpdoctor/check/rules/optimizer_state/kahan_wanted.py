@@ -58,4 +58,4 @@ def _check(run: CheckSubject) -> Iterator[Hit]:
         )
 
 
-RULE = Rule(code="CFG325", severity=Severity.INFO, cause="low-precision-state", needs=("optimizer", "param_dtype"), check=_check)
+RULE = Rule(code="CFG325", severity=Severity.INFO, cause="low-precision-state", needs=("param_dtype",), check=_check)

@@ -50,4 +50,4 @@ def _check(run: CheckSubject) -> Iterator[Hit]:
         )
 
 
-RULE = Rule(code="CFG316", severity=Severity.INFO, cause="low-precision-state", needs=("param_dtype", "weight_decay", "lr"), check=_check)
+RULE = Rule(code="CFG316", severity=Severity.INFO, cause="low-precision-state", needs=("param_dtype", "lr"), check=_check)

@@ -53,4 +53,4 @@ def _check(run: CheckSubject) -> Iterator[Hit]:
         yield Hit(message="Apex AMP beside ZeRO: DeepSpeed refuses to start", setting=level, remedy=Remedy(text="Use DeepSpeed's own fp16 or bf16."))
 
 
-RULE = Rule(code="CFG119", severity=Severity.ERROR, cause="low-precision-state", needs=("apex_level",), check=_check)
+RULE = Rule(code="CFG119", severity=Severity.ERROR, cause="low-precision-state", check=_check)

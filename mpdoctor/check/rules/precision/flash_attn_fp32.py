@@ -55,4 +55,4 @@ def _check(run: CheckSubject) -> Iterator[Hit]:
         )
 
 
-RULE = Rule(code="CFG113", severity=Severity.WARNING, cause="slow-precision", needs=("attention", "compute_dtype"), check=_check)
+RULE = Rule(code="CFG113", severity=Severity.WARNING, cause="slow-precision", needs=("compute_dtype",), check=_check)

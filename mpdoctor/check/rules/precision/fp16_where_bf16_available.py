@@ -41,7 +41,7 @@ from collections.abc import Iterator
 
 from mpdoctor.check.remedy import change, remedy
 from mpdoctor.check.subject import CheckSubject, capability, shown
-from mpdoctor.core.finding import Edit, Remedy, Severity
+from mpdoctor.core.finding import Confidence, Edit, Remedy, Severity
 from mpdoctor.core.rule import Hit, Rule
 
 
@@ -69,4 +69,4 @@ def _check(run: CheckSubject) -> Iterator[Hit]:
         )
 
 
-RULE = Rule(code="CFG102", severity=Severity.WARNING, cause="fp16-range", needs=("compute_dtype",), check=_check)
+RULE = Rule(code="CFG102", severity=Severity.WARNING, confidence=Confidence.MEDIUM, cause="fp16-range", needs=("compute_dtype",), check=_check)

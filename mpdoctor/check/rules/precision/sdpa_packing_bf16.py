@@ -63,4 +63,4 @@ def _check(run: CheckSubject) -> Iterator[Hit]:
         )
 
 
-RULE = Rule(code="CFG115", severity=Severity.WARNING, cause="kernel", needs=("packing", "attention", "compute_dtype"), check=_check)
+RULE = Rule(code="CFG115", severity=Severity.WARNING, cause="kernel", needs=("compute_dtype",), check=_check)

@@ -57,4 +57,4 @@ def _check(run: CheckSubject) -> Iterator[Hit]:
         )
 
 
-RULE = Rule(code="CFG532", severity=Severity.WARNING, cause="slow-precision", needs=("quant_compute_dtype", "gpus"), check=_check)
+RULE = Rule(code="CFG532", severity=Severity.WARNING, cause="slow-precision", needs=("gpus",), check=_check)

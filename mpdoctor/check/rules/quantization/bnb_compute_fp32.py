@@ -67,4 +67,4 @@ def _edit(compute: Setting[str]) -> list[Edit | None]:
     return [change(compute, "bfloat16")] if compute.raw == "float32" and compute.at and str(compute.at.key).endswith("compute_dtype") else []
 
 
-RULE = Rule(code="CFG521", severity=Severity.WARNING, cause="slow-precision", needs=("quantization", "quant_compute_dtype"), check=_check)
+RULE = Rule(code="CFG521", severity=Severity.WARNING, cause="slow-precision", check=_check)

@@ -60,4 +60,4 @@ def _check(run: CheckSubject) -> Iterator[Hit]:
         )
 
 
-RULE = Rule(code="CFG523", severity=Severity.WARNING, cause="fp16-range", needs=("quant_compute_dtype",), check=_check)
+RULE = Rule(code="CFG523", severity=Severity.WARNING, cause="fp16-range", check=_check)

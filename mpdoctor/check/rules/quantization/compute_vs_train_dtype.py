@@ -58,4 +58,4 @@ def _check(run: CheckSubject) -> Iterator[Hit]:
         )
 
 
-RULE = Rule(code="CFG526", severity=Severity.WARNING, cause="slow-precision", needs=("quant_compute_dtype", "compute_dtype"), check=_check)
+RULE = Rule(code="CFG526", severity=Severity.WARNING, cause="slow-precision", needs=("compute_dtype",), check=_check)

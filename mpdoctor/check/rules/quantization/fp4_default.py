@@ -49,4 +49,4 @@ def _check(run: CheckSubject) -> Iterator[Hit]:
         )
 
 
-RULE = Rule(code="CFG524", severity=Severity.INFO, cause="low-precision-state", needs=("quantization", "quant_type"), check=_check)
+RULE = Rule(code="CFG524", severity=Severity.INFO, cause="low-precision-state", check=_check)

@@ -57,4 +57,4 @@ def _check(run: CheckSubject) -> Iterator[Hit]:
         )
 
 
-RULE = Rule(code="CFG529", severity=Severity.ERROR, needs=("quantization", "method"), check=_check)
+RULE = Rule(code="CFG529", severity=Severity.ERROR, needs=("method",), check=_check)

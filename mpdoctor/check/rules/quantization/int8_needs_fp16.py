@@ -58,4 +58,4 @@ def _check(run: CheckSubject) -> Iterator[Hit]:
         )
 
 
-RULE = Rule(code="CFG530", severity=Severity.INFO, cause="slow-precision", needs=("quantization", "compute_dtype"), check=_check)
+RULE = Rule(code="CFG530", severity=Severity.INFO, cause="slow-precision", needs=("compute_dtype",), check=_check)

@@ -52,7 +52,7 @@ from mpdoctor.core.rule import Hit, Rule
 
 def _check(run: CheckSubject) -> Iterator[Hit]:
     upcast = run.config.setting("llamafactory.upcast_layernorm")
-    if run.dialect == "llamafactory" and upcast.value is False:
+    if run.dialect == "llamafactory" and upcast.value is False and run.config.quantization.known:
         yield Hit(
             message=f"{shown(run.config.quantization)}: normalisation layers stay in 16 bits",
             setting=run.config.quantization,
@@ -60,4 +60,4 @@ def _check(run: CheckSubject) -> Iterator[Hit]:
         )
 
 
-RULE = Rule(code="CFG531", severity=Severity.INFO, cause="model-numerics", needs=("quantization",), check=_check)
+RULE = Rule(code="CFG531", severity=Severity.INFO, cause="model-numerics", check=_check)

@@ -73,4 +73,4 @@ def _check(run: CheckSubject) -> Iterator[Hit]:
         )
 
 
-RULE = Rule(code="CFG527", severity=Severity.ERROR, needs=("quantization", "quant_storage_dtype", "distributed"), check=_check)
+RULE = Rule(code="CFG527", severity=Severity.ERROR, check=_check)

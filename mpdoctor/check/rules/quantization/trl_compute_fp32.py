@@ -57,4 +57,4 @@ def _check(run: CheckSubject) -> Iterator[Hit]:
         )
 
 
-RULE = Rule(code="CFG522", severity=Severity.WARNING, cause="slow-precision", needs=("quantization", "param_dtype"), check=_check)
+RULE = Rule(code="CFG522", severity=Severity.WARNING, cause="slow-precision", needs=("param_dtype",), check=_check)

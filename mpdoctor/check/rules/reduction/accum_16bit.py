@@ -61,4 +61,4 @@ def _check(run: CheckSubject) -> Iterator[Hit]:
     )
 
 
-RULE = Rule(code="CFG405", severity=Severity.WARNING, cause="low-precision-state", needs=("grad_accum_dtype", "accumulation_steps"), check=_check)
+RULE = Rule(code="CFG405", severity=Severity.WARNING, cause="low-precision-state", needs=("accumulation_steps",), check=_check)

@@ -53,4 +53,4 @@ def _check(run: CheckSubject) -> Iterator[Hit]:
         )
 
 
-RULE = Rule(code="CFG407", severity=Severity.WARNING, cause="low-precision-state", needs=("lossy_communication", "compute_dtype"), check=_check)
+RULE = Rule(code="CFG407", severity=Severity.WARNING, cause="low-precision-state", needs=("compute_dtype",), check=_check)

@@ -39,7 +39,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from mpdoctor.check.subject import SIXTEEN_BIT, CheckSubject
-from mpdoctor.core.finding import Remedy, Severity
+from mpdoctor.core.finding import Confidence, Remedy, Severity
 from mpdoctor.core.rule import Hit, Rule
 
 
@@ -55,4 +55,11 @@ def _check(run: CheckSubject) -> Iterator[Hit]:
     )
 
 
-RULE = Rule(code="CFG404", severity=Severity.WARNING, cause="low-precision-state", needs=("reduce_dtype", "world_size"), check=_check)
+RULE = Rule(
+    code="CFG404",
+    severity=Severity.WARNING,
+    confidence=Confidence.MEDIUM,
+    cause="low-precision-state",
+    needs=("reduce_dtype", "world_size"),
+    check=_check,
+)

@@ -41,7 +41,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from mpdoctor.check.subject import CheckSubject, shown
-from mpdoctor.core.finding import Remedy, Severity
+from mpdoctor.core.finding import Confidence, Remedy, Severity
 from mpdoctor.core.rule import Hit, Rule
 
 
@@ -55,4 +55,4 @@ def _check(run: CheckSubject) -> Iterator[Hit]:
         )
 
 
-RULE = Rule(code="CFG406", severity=Severity.WARNING, cause="learning-rate", needs=("allreduce_op",), check=_check)
+RULE = Rule(code="CFG406", severity=Severity.WARNING, confidence=Confidence.MEDIUM, cause="learning-rate", check=_check)

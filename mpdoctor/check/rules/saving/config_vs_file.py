@@ -52,4 +52,4 @@ def _check(run: CheckSubject) -> Iterator[Hit]:
         )
 
 
-RULE = Rule(code="CFG703", severity=Severity.WARNING, cause="checkpoint", needs=("model_dtype", "stored_dtype"), check=_check)
+RULE = Rule(code="CFG703", severity=Severity.WARNING, cause="checkpoint", check=_check)

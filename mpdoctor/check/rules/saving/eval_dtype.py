@@ -52,4 +52,4 @@ def _check(run: CheckSubject) -> Iterator[Hit]:
         )
 
 
-RULE = Rule(code="CFG704", severity=Severity.WARNING, cause="fp16-range", needs=("eval_dtype", "compute_dtype"), check=_check)
+RULE = Rule(code="CFG704", severity=Severity.WARNING, cause="fp16-range", needs=("compute_dtype",), check=_check)

@@ -59,4 +59,4 @@ def _check(run: CheckSubject) -> Iterator[Hit]:
         )
 
 
-RULE = Rule(code="CFG702", severity=Severity.INFO, cause="checkpoint", needs=("save_dtype", "resume"), check=_check)
+RULE = Rule(code="CFG702", severity=Severity.INFO, cause="checkpoint", check=_check)

@@ -54,4 +54,4 @@ def _check(run: CheckSubject) -> Iterator[Hit]:
         )
 
 
-RULE = Rule(code="CFG701", severity=Severity.WARNING, cause="checkpoint", needs=("save_dtype", "compute_dtype"), check=_check)
+RULE = Rule(code="CFG701", severity=Severity.WARNING, cause="checkpoint", needs=("compute_dtype",), check=_check)

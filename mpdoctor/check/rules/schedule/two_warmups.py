@@ -54,4 +54,4 @@ def _check(run: CheckSubject) -> Iterator[Hit]:
         )
 
 
-RULE = Rule(code="CFG313", severity=Severity.INFO, cause="learning-rate", check=_check)
+RULE = Rule(code="CFG313", severity=Severity.INFO, check=_check)

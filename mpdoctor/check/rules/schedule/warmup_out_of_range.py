@@ -58,4 +58,4 @@ def _check(run: CheckSubject) -> Iterator[Hit]:
         yield Hit(message=f"{shown(ratio)}: warm-up takes {ratio.value:.0%} of the run", setting=ratio, remedy=Remedy(text="Use 0.01 to 0.1."))
 
 
-RULE = Rule(code="CFG312", severity=Severity.ERROR, cause="learning-rate", check=_check)
+RULE = Rule(code="CFG312", severity=Severity.ERROR, check=_check)

@@ -57,4 +57,4 @@ def _check(run: CheckSubject) -> Iterator[Hit]:
         )
 
 
-RULE = Rule(code="CFG853", severity=Severity.INFO, cause="slow-precision", needs=("attention", "sequence_length"), check=_check)
+RULE = Rule(code="CFG853", severity=Severity.INFO, cause="slow-precision", check=_check)

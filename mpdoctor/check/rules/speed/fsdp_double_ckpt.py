@@ -55,4 +55,4 @@ def _check(run: CheckSubject) -> Iterator[Hit]:
             )
 
 
-RULE = Rule(code="CFG852", severity=Severity.INFO, cause="slow-precision", needs=("distributed",), check=_check)
+RULE = Rule(code="CFG852", severity=Severity.INFO, cause="slow-precision", check=_check)
