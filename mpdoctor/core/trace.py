@@ -183,6 +183,21 @@ class LossScaleWindow:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class GradientExponents:
+    """True gradients of one module (`all`: of the whole model) by binary exponent.
+
+    Attributes:
+        name: dotted name of the module.
+        zeros: elements that are exactly zero.
+        counts: exponent -> number of elements with 2**exponent <= |g| < 2**(exponent + 1).
+    """
+
+    name: str
+    zeros: int
+    counts: dict[int, int]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Recording:
     """Everything that the replay observed of the unchanged run.
 
@@ -211,6 +226,8 @@ class Recording:
     finite_at_scale_one: bool | None = None
     """Whether the failing step's gradients are finite at loss scale 1; None when not tried."""
     window: LossScaleWindow | None = None
+    gradient_exponents: tuple[GradientExponents, ...] = ()
+    """Of the step that the window was measured on: in all, then by module; empty when not measured."""
     flushed_share: float | None = None
     """Share of gradient elements that are 0 in the run and not in fp32; None when not tried."""
     scaling_gain: float | None = None

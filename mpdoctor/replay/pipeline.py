@@ -309,6 +309,10 @@ def _measurements(diagnosis: Diagnosis) -> dict[str, Any]:
     if recording.window is not None:
         w = recording.window
         found["loss_scale_window"] = {"low": w.low, "high": w.high, "used": w.used, "empty": w.empty}
+    if recording.gradient_exponents:
+        found["gradient_exponents"] = [
+            {"name": e.name, "zeros": e.zeros, "counts": {str(exponent): n for exponent, n in e.counts.items()}} for e in recording.gradient_exponents
+        ]
     if recording.scaling_gain is not None:
         found["gradient_norm_fp32_over_used"] = recording.scaling_gain
     if recording.update_kept is not None:

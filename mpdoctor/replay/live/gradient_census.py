@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 
-from mpdoctor.core.trace import LossScaleWindow
+from mpdoctor.core.trace import GradientExponents, LossScaleWindow
 from mpdoctor.replay.live.finiteness import readable
 
 FP16_MAX = 65504.0
@@ -33,6 +33,8 @@ class Census:
     amax: float
     nonzero: tuple[int, ...] = ()
     """Elements that are not zero, by tensor, in the order of the tensors."""
+    modules: tuple[GradientExponents, ...] = ()
+    """The same by module, where the gradients came with names."""
 
     def flushed_against(self, true: Census) -> float | None:
         """Share of the elements that are not zero in `true` and that are zero here; tensors that are zero in both do not count."""
@@ -72,8 +74,33 @@ def census_of(grads: Iterable[torch.Tensor], scale: float = 1.0) -> Census:
             for e, n in zip(found.tolist(), number.tolist(), strict=True):
                 counts[e - 1] = counts.get(e - 1, 0) + n
             square += float((values * values).sum())
-            amax = max(amax, float(values.abs().max())) if values.numel() else amax
+            amax = _larger(amax, float(values.abs().max())) if values.numel() else amax
     return Census(counts, zeros, math.sqrt(square) if square >= 0 else math.nan, amax, tuple(live))
+
+
+def census_by_module(grads: Iterable[tuple[str, torch.Tensor]], scale: float = 1.0) -> Census:
+    """`census_of` gradients that come with their parameters' names, and the exponents of each module."""
+    total = Census({}, 0, 0.0, 0.0)
+    modules: dict[str, GradientExponents] = {}
+    for name, grad in grads:
+        one = census_of([grad], scale)
+        amax = _larger(total.amax, one.amax)
+        total = Census(
+            _sum(total.counts, one.counts), total.zeros + one.zeros, math.hypot(total.norm, one.norm), amax, total.nonzero + one.nonzero
+        )
+        module = name.rpartition(".")[0] or name
+        before = modules.get(module, GradientExponents(name=module, zeros=0, counts={}))
+        modules[module] = GradientExponents(name=module, zeros=before.zeros + one.zeros, counts=_sum(before.counts, one.counts))
+    return replace(total, modules=tuple(modules.values()))
+
+
+def _larger(a: float, b: float) -> float:
+    """The larger of two magnitudes; NaN when one of them is NaN, which `max` may lose."""
+    return math.nan if math.isnan(a) or math.isnan(b) else max(a, b)
+
+
+def _sum(a: dict[int, int], b: dict[int, int]) -> dict[int, int]:
+    return {exponent: a.get(exponent, 0) + b.get(exponent, 0) for exponent in sorted({*a, *b})}
 
 
 def window(census: Census, *, used: float | None) -> LossScaleWindow | None:

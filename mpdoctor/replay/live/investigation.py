@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 import torch
 
 from mpdoctor.core.rule import Skipped
-from mpdoctor.core.trace import Recording, StepObservation
+from mpdoctor.core.trace import GradientExponents, Recording, StepObservation
 from mpdoctor.replay.live.batch_facts import batch_facts
 from mpdoctor.replay.live.changes import Changes
 from mpdoctor.replay.live.gradient_census import window
@@ -230,7 +230,10 @@ class Investigation:
         gain = None
         if plain is not None and math.isfinite(plain.norm) and census.norm > 0:
             gain = census.norm / plain.norm if plain.norm > 0 else math.inf
-        return replace(recording, window=scales, scaling_gain=gain, flushed_share=flushed)
+        exponents: tuple[GradientExponents, ...] = ()
+        if math.isfinite(census.amax):
+            exponents = (GradientExponents(name="all", zeros=census.zeros, counts=census.counts), *census.modules)
+        return replace(recording, window=scales, gradient_exponents=exponents, scaling_gain=gain, flushed_share=flushed)
 
     def _step_with_gradients(self, recording: Recording) -> int | None:
         """A step early enough that fp16 and fp32 have not drifted apart, with finite loss."""

@@ -9,7 +9,7 @@ import torch
 from mpdoctor.core.trace import Absorbed, Accumulation, ModuleAmax, StepTrace, TensorStats
 from mpdoctor.replay.live.changes import Changes
 from mpdoctor.replay.live.finiteness import dtype_name, extremes
-from mpdoctor.replay.live.gradient_census import Census, census_of
+from mpdoctor.replay.live.gradient_census import Census, census_by_module, census_of
 from mpdoctor.replay.live.op_trace import OpTracer
 from mpdoctor.replay.live.origin import Origin, find_origin, site_of, source_line, timeline
 from mpdoctor.replay.live.rows import batch_size
@@ -179,7 +179,7 @@ def gradients_at(source: SessionSource, step: int, changes: Changes, deadline: f
     found: list[Census] = []
 
     def after_backward(session: Session, _step: int, scale: float) -> None:
-        found.append(census_of([p.grad for p in session.model.parameters() if p.grad is not None], scale))
+        found.append(census_by_module([(name, p.grad) for name, p in session.model.named_parameters() if p.grad is not None], scale))
 
     tracing = Tracing(frozenset([step]), lambda *_: None, after_backward=after_backward, ops=False)
     run(source, changes=changes, until=step, tracing=tracing, deadline=deadline)

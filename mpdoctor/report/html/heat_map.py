@@ -61,7 +61,7 @@ def _cell(value: ModuleAmax) -> Cell:
     finite = math.isfinite(value.amax)
     exponent = math.log2(value.amax) if finite and value.amax > 0 else None
     heat = 0.0 if exponent is None else min(1.0, max(0.0, (exponent - _LOWEST) / (_HIGHEST - _LOWEST)))
-    text = "0" if finite and value.amax == 0 else f"{exponent:.0f}" if exponent is not None else str(value.amax)
+    text = "0" if finite and value.amax == 0 else str(round(exponent)) if exponent is not None else str(value.amax)
     if bad and finite:
         text += " ✗"
     hint = f"largest magnitude {number(value.amax)}, {dtype(value.dtype)}" + (f", {value.nonfinite} not finite" if value.nonfinite else "")

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 WIDTH, HEIGHT = 360, 150
 """Size in CSS pixels at which text is legible on a telephone; charts grow with their column."""
 
-LEFT, RIGHT, TOP, BOTTOM = 44, 10, 14, 20
+LEFT, RIGHT, TOP, BOTTOM = 60, 10, 14, 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
