@@ -69,7 +69,8 @@ def test_light_commands_load_nothing_heavy(tmp_path: Path) -> None:
     config.write_text("output_dir: out\nlearning_rate: 1.0e-4\nfp16: true\nper_device_train_batch_size: 8\n")
     commands = [["explain", "CFG101"], ["rules"], ["gpu"], ["gpu", "--gpu", "v100"], ["check", str(config), "--gpu", "v100"], ["demo"], ["recipe"]]
     heavy = {"torch", "pandas", "numpy", "transformers", "safetensors", "jinja2"}
-    code = f"import sys; from mpdoctor.cli.app import run; codes = [run(c) for c in {commands!r}]; print(codes, sorted({heavy!r} & set(sys.modules)), file=sys.stderr)"
+    code = f"import sys; from mpdoctor.cli.app import run; codes = [run(c) for c in {commands!r}]"
+    code += f"; print(codes, sorted({heavy!r} & set(sys.modules)), file=sys.stderr)"
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=False)
     assert result.stderr.splitlines()[-1].endswith(" []"), result.stderr
     assert "4" not in result.stderr.splitlines()[-1]
