@@ -5,9 +5,12 @@ from __future__ import annotations
 import importlib
 import os
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from mpdoctor.gpu.backends.nvml_child import Answer, Wire
+from mpdoctor.gpu.backends.nvml_child import Wire
+
+if TYPE_CHECKING:
+    from mpdoctor.gpu.backends.nvml_child import Answer
 
 
 def ask_device(wire: Wire, smi: Any, index: int, handle: Any) -> None:
