@@ -95,9 +95,10 @@ def _from_call(script: Script, node: ast.expr, context: Context) -> Autocast | N
         formats = frozenset({"bf16"}) if device == "cpu" else frozenset() if script.calls.get("set_autocast_dtype") else frozenset({"fp16"})
         formats = frozenset() if script.calls.get("set_autocast_gpu_dtype") else formats
     caches = not _is(script, arguments.get("cache_enabled"), context, False)
-    return Autocast(
-        node=node, device=device, dtypes=formats, explicit=explicit, enabled=_truth(script, arguments.get("enabled"), context), caches=caches,
-    )  # fmt: skip
+    enabled = _truth(script, arguments.get("enabled"), context)
+    if any(keyword.arg is None for keyword in node.keywords):  # `autocast(**settings)`
+        enabled, formats = None, formats if explicit else frozenset()
+    return Autocast(node=node, device=device, dtypes=formats, explicit=explicit, enabled=enabled, caches=caches)
 
 
 def _is_autocast(script: Script, function: ast.expr) -> bool:
@@ -147,6 +148,8 @@ def gradless(script: Script, context: Context) -> bool:
     for expression, _ in context.withs:
         name = script.qualname(expression.func if isinstance(expression, ast.Call) else expression)
         if name in _GRADLESS:
+            return True
+        if name == "torch.set_grad_enabled" and isinstance(expression, ast.Call) and any(_is(script, a, context, False) for a in expression.args[:1]):
             return True
     return False
 

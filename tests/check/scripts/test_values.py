@@ -156,6 +156,7 @@ def test_roles_come_from_construction_use_annotation_and_name(text, expected):
         ("torch.cuda.amp.autocast(True, torch.bfloat16, False)", "cuda", {"bf16"}, True, False),
         ("torch.amp.autocast('cuda:0', dtype=None)", "cuda", {"fp16"}, True, True),
         ("torch.autocast('cuda', dtype=dtype_of(model))", "cuda", set(), True, True),
+        ("torch.autocast('cuda', **settings)", "cuda", set(), None, True),
         ("torch.autocast('cuda' if torch.cuda.is_available() else 'cpu', dtype=torch.float16)", "cuda", {"fp16"}, True, True),
     ],
 )

@@ -92,8 +92,12 @@ def _reassigned(script: Script) -> Iterator[tuple[ast.stmt, ast.expr, Context]]:
         negated = any(isinstance(parent, ast.UnaryOp) and isinstance(parent.op, ast.Not) for parent in script.ancestors(call))
         finite = isinstance(call.func, (ast.Attribute, ast.Name)) and script.key(call.func).endswith("isfinite")
         for inner in statement.body if finite is negated else statement.orelse:
-            if isinstance(inner, ast.Assign) and script.key(inner.targets[0]) in names:
+            if isinstance(inner, ast.Assign) and script.key(inner.targets[0]) in names and not _is_none(inner.value):
                 yield inner, inner.targets[0], context
+
+
+def _is_none(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and node.value is None
 
 
 def _tested(script: Script, condition: ast.expr, context: Context) -> ast.expr | None:
@@ -118,7 +122,8 @@ def _judge(script: Script, node: ast.expr | ast.stmt, tensor: ast.expr, context:
     else:
         return
     value = script.resolve(tensor, context)[0] if isinstance(tensor, ast.Name) else tensor
-    taken_out = isinstance(value, ast.Call) and (script.key(value.func) == "float" or script.key(value.func).endswith((".item", ".detach", ".tolist")))
+    called = script.key(value.func) if isinstance(value, ast.Call) else ""
+    taken_out = called == "float" or called.endswith((".item", ".detach", ".tolist"))
     if taken_out or (autocast.gradless(script, context) and what != "gradients"):
         return
     if what != "gradients" and not differentiable(script, context):

@@ -43,7 +43,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from mpdoctor.check.scripts import autocast
+from mpdoctor.check.scripts.differentiable import differentiable
 from mpdoctor.check.scripts.dtypes import surely
 from mpdoctor.check.scripts.hits import hit, shown
 from mpdoctor.check.scripts.model import Place, Script
@@ -63,7 +63,7 @@ def check(script: Script) -> Iterator[Hit]:
             continue
         if _clamped(script, node) or surely(script, node, context) == "fp64":
             continue
-        used = not autocast.gradless(script, context)
+        used = differentiable(script, context)
         yield hit(
             script,
             node,
