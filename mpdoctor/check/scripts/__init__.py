@@ -1,9 +1,10 @@
 """Training scripts and notebooks, judged by their syntax tree and never executed.
 
 `source` and `notebook` give Python text with its places; `walk` goes over the tree once (`scopes` holds
-what it finds); `model.Script` answers questions about names and values, `dtypes`, `autocast`, `objects`
-and `precision` those about precision, `steps` says in which order a training loop does what. A rule is
-one file in `rules`: to add one, add a file.
+what it finds); `model.Script` answers questions about names, classes and values (`names`, `classes`, `values`);
+`dtypes`, `autocast`, `precision` and `weights` those about precision; `objects`, `steps` and `guards` say what a
+training loop does, in which order and under which tests; `patterns`, `exponentials` and `differentiable` know the
+shapes of numeric code. A rule is one file in `rules` and speaks through `hits` and `patch`: to add one, add a file.
 """
 
 from __future__ import annotations

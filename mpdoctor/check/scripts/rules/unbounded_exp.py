@@ -58,8 +58,8 @@ def check(script: Script) -> Iterator[Hit]:
         if not differentiable(script, context) or leaves_graph(script, op.node) or never_large(script, op.operand, context):
             continue
         value, there = script.resolve(op.operand, context)
-        if _is_log_probability(op.operand) or _is_zero(script, value, there):
-            continue
+        if _is_log_probability(op.operand) or _is_zero(script, value, there) or mentions(value, "arange"):
+            continue  # (a range of positions is no parameter)
         if script.key(op.operand).rpartition(".")[2] in _clamped_names(script):
             continue
         seen = precision.at(script, context, "fp16") or precision.at(script, context, "bf16")
