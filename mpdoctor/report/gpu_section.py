@@ -18,7 +18,7 @@ FORMATS = ("fp16", "bf16", "tf32", "fp8", "fp4")
 
 
 def gpu_section(report: Report, ink: Ink | None = None) -> list[RenderableType]:
-    """The devices, and what to set. Works for any report. Plain lines, not tables: these cost less, and this report is made every time a job starts."""
+    """The devices, and what to set. Works for any report. Plain lines, not tables: they cost less, and this report is made whenever a job starts."""
     ink = ink or Ink()
     if not report.gpus:
         return []

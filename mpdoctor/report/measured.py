@@ -62,6 +62,14 @@ class Exponents:
         """Share of the elements that are not zero but smaller than 2**exponent."""
         return sum(n for e, n in self.counts.items() if e < exponent) / self.elements if self.elements else 0.0
 
+    def above(self, exponent: float) -> float:
+        """Share of the elements that are larger than 2**exponent."""
+        return sum(n for e, n in self.counts.items() if e > exponent) / self.elements if self.elements else 0.0
+
+    def outside(self, low: float, high: float) -> float:
+        """Share of the elements that are not zero and lie below 2**low or above 2**high."""
+        return self.below(low) + self.above(high)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModuleAmax:

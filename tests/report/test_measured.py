@@ -78,6 +78,12 @@ def test_a_heat_map_has_a_row_per_module_and_a_column_per_step_and_phase() -> No
     assert found.rows[1][1][0].bad
 
 
+def test_one_step_needs_no_number() -> None:
+    found = heat_map([amax("a", 8.0), amax("a", 2.0, phase="backward")])
+    assert found is not None
+    assert found.columns == ("forward", "backward")
+
+
 def test_a_large_model_keeps_bad_and_large_modules() -> None:
     found = heat_map([*(amax(f"m{i}", float(i + 1)) for i in range(MOST_ROWS + 5)), amax("broken", math.nan)])
     assert found is not None

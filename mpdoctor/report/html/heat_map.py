@@ -48,7 +48,8 @@ def heat_map(values: Sequence[ModuleAmax]) -> HeatMap | None:
     else:
         kept = set(modules)
     rows = tuple((module or "(root)", tuple(cells.get((module, key)) for key in keys)) for module in modules if module in kept)
-    return HeatMap(columns=tuple(f"{step} {phase}" for step, _, phase in keys), rows=rows, left_out=len(modules) - len(kept))
+    one_step = len({v.step for v in values}) == 1
+    return HeatMap(columns=tuple(phase if one_step else f"{step} {phase}" for step, _, phase in keys), rows=rows, left_out=len(modules) - len(kept))
 
 
 def _rank(value: ModuleAmax) -> tuple[int, float]:

@@ -10,10 +10,10 @@ from mpdoctor.core.report import Report
 from mpdoctor.core.version import __version__
 from mpdoctor.report import answer
 from mpdoctor.report.document import document
-from mpdoctor.report.html.charts.exponents import BF16_NOTE, gradient_exponents
+from mpdoctor.report.html.charts.exponents import BF16_NOTE, gradient_exponents, held_by_fp16
 from mpdoctor.report.html.charts.history import history
 from mpdoctor.report.html.heat_map import heat_map
-from mpdoctor.report.measured import exponents, flops, gradients, module_amax, others, window
+from mpdoctor.report.measured import Exponents, Window, exponents, flops, gradients, module_amax, others, window
 from mpdoctor.report.numbers import count, dtype, number, plain, words
 from mpdoctor.report.places import logical_place, place, ranges, shown_path, source, span_of, worst_first
 from mpdoctor.report.renderer import RenderOptions
@@ -28,7 +28,7 @@ def context(report: Report, options: RenderOptions) -> dict[str, Any]:
     """The template's variables."""
     tone, words_of_status = answer.status(report)
     scales = window(report)
-    layers = exponents(report)
+    layers = _worst_layers(exponents(report), scales)
     found = worst_first(report)
     return {
         "report": report,
@@ -69,6 +69,12 @@ def context(report: Report, options: RenderOptions) -> dict[str, Any]:
         "source": source,
         "shown_path": shown_path,
     }
+
+
+def _worst_layers(layers: list[Exponents], scales: Window | None) -> list[Exponents]:
+    """The whole model first, then the modules that lose most at the loss scale in use."""
+    low, high = held_by_fp16(scales)
+    return sorted(layers, key=lambda layer: (layer.name != "all", -layer.outside(low, high)))
 
 
 def _finding(finding: Finding, options: RenderOptions) -> dict[str, Any]:
