@@ -215,7 +215,8 @@ def _unreadable(error: yaml.YAMLError, path: str, text: str) -> UnreadableInput:
     problem = getattr(error, "problem", None) or getattr(error, "reason", None) or str(error)
     context = getattr(error, "context", None)
     place = f"{path}:{mark.line + 1}:{mark.column + 1}" if mark else path
-    line = text.splitlines()[mark.line] if mark and mark.line < text.count("\n") + 1 and text else ""
+    lines = text.split("\n")
+    line = lines[mark.line] if mark and mark.line < len(lines) else ""
     hint = f"The parser was {context}." if context else None
     if "\t" in line[: (mark.column + 1) if mark else 0]:
         hint = "YAML indents with spaces; a tab stands here."

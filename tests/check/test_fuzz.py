@@ -1,0 +1,104 @@
+"""No input makes `check` crash: random bytes, damaged real files, random trees. MPDOCTOR_FUZZ sets the number of examples."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import yaml
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from mpdoctor.check.dialect import dialects
+from mpdoctor.check.hf_arguments import V4_KEYS
+from mpdoctor.check.pipeline import Options, check_files
+from mpdoctor.check.reader import Reader
+from mpdoctor.check.report import made_report
+from mpdoctor.check.sources.json_ import parse as parse_json
+from mpdoctor.core.errors import MpdoctorError
+from mpdoctor.core.jsonable import to_json
+
+COUNT = int(os.environ.get("MPDOCTOR_FUZZ", "120"))
+FIXTURES = [path for path in sorted((Path(__file__).parents[2] / "fixtures" / "configs").glob("*/*")) if path.is_file()]
+MORE = settings(max_examples=COUNT, deadline=None, suppress_health_check=list(HealthCheck), database=None)
+NAMES = st.sampled_from(["a.yaml", "a.json", "a.toml", "a.py", "a.sh", "a.ipynb", "a", "a.yml"])
+
+
+def survives(folder: Path, name: str, content: bytes) -> None:
+    path = folder / name
+    path.write_bytes(content)
+    options = Options()
+    try:
+        result = check_files([str(path)], options)
+    except MpdoctorError as error:
+        assert "\n" not in error.message
+        return
+    assert not result.crashes, result.crashes[0].traceback
+    report = made_report(result, options)
+    to_json([report.findings, report.config, report.skipped])
+    for finding in report.findings:
+        assert finding.message
+        assert len(finding.fingerprint) == 16
+
+
+@MORE
+@given(NAMES, st.binary(max_size=300))
+def test_random_bytes(tmp_path_factory, name, content):
+    survives(tmp_path_factory.mktemp("f"), name, content)
+
+
+@MORE
+@given(st.sampled_from(FIXTURES), st.lists(st.tuples(st.integers(0, 2000), st.integers(0, 40), st.binary(max_size=8)), max_size=6))
+def test_damaged_files(tmp_path_factory, fixture, cuts):
+    content = fixture.read_bytes()
+    for at, length, insert in cuts:
+        at %= len(content) + 1
+        content = content[:at] + insert + content[at + length :]
+    survives(tmp_path_factory.mktemp("f"), fixture.name, content)
+
+
+def known_keys() -> list[str]:
+    keys = {"learning_rate", "lr", "eps", "fp16", "bf16", "enabled", "optimizer", "params", "trainer", "precision", "model", "type", *V4_KEYS}
+    for fixture in FIXTURES:
+        if fixture.suffix in (".yaml", ".yml", ".json"):
+            for document in yaml.safe_load_all(fixture.read_text()) if fixture.suffix != ".json" else [json.loads(_strict(fixture))]:
+                keys |= set(_keys(document))
+    return sorted(keys)
+
+
+def _strict(path: Path) -> str:
+    document = parse_json(path.read_text(), "f")[0]
+    return json.dumps({key: None for key, _ in document.root.walk()})
+
+
+def _keys(tree) -> list[str]:
+    if isinstance(tree, dict):
+        return [key for name, child in tree.items() for key in (str(name), *_keys(child))]
+    return [key for child in tree for key in _keys(child)] if isinstance(tree, list) else []
+
+
+NUMBERS = st.integers() | st.floats() | st.sampled_from([0, -1, 1, 2**32, 1e400, 1e-320, -0.0, 10**400])
+TEXTS = st.sampled_from(["auto", "???", "${a.b}", "2e-5", "no", "fp16", "bfloat16", "AdamW", "16-true", "t5-base", "google/gemma-3-4b", "zero3", ""]) | st.text(max_size=6)
+LEAVES = st.none() | st.booleans() | NUMBERS | TEXTS
+TREE_KEYS = st.deferred(lambda: st.sampled_from(known_keys())) | st.text(max_size=5)
+TREES = st.dictionaries(
+    TREE_KEYS, st.recursive(LEAVES, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(TREE_KEYS, inner, max_size=5), max_leaves=20), max_size=14
+)
+
+
+@MORE
+@given(TREES, st.sampled_from(sorted(dialects())))
+def test_every_dialect_lifts_any_tree(tree, name):
+    documents = parse_json(json.dumps(tree), "f.json")
+    for document in documents:
+        dialects()[name].lift(Reader(document)).settings()
+        for dialect in dialects().values():
+            assert dialect.claim(document) >= 0
+
+
+@MORE
+@given(TREES, st.booleans())
+def test_random_trees(tmp_path_factory, tree, as_yaml):
+    text = yaml.safe_dump(tree, allow_unicode=True) if as_yaml else json.dumps(tree)
+    survives(tmp_path_factory.mktemp("f"), "a.yaml" if as_yaml else "a.json", text.encode("utf-8", "replace"))
