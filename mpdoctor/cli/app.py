@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import os
 import sys
+from contextlib import suppress
 from typing import Annotated, Any, NoReturn
 
 import typer
@@ -62,7 +63,7 @@ def mpdoctor(
 
     Exit codes: 0 fine, 1 findings or a failure, 2 wrong usage or unreadable input, 3 could not judge, 4 a bug of mpdoctor.
     How a verdict is reached: mpdoctor explain verdict.
-    """
+    """  # noqa: D301 - the backspace keeps typer from joining the lines
     if context.invoked_subcommand is None:
         print(context.get_help())  # noqa: T201
         raise typer.Exit(2)
@@ -86,8 +87,6 @@ def main() -> NoReturn:
         sys.exit(code)
     # Nothing here needs an orderly end, and taking the interpreter apart would cost a tenth of the time of `gpu` and `check`.
     for stream in (sys.stdout, sys.stderr):
-        try:
+        with suppress(OSError, ValueError):  # the reader has gone away
             stream.flush()
-        except (OSError, ValueError):  # the reader has gone away
-            pass
     os._exit(code)

@@ -61,8 +61,6 @@ def exit_code(outcome: Outcome, findings: Iterable[Finding], fail_on: FailOn, *,
         return ExitCode.BUG
     if outcome in (Outcome.COULD_NOT_JUDGE, Outcome.NOT_REPRODUCED):
         return ExitCode.NOT_JUDGED
-    if replay:
-        failed = outcome in (Outcome.DIAGNOSED, Outcome.UNDIAGNOSED) and fail_on is not FailOn.NEVER
-    else:
-        failed = gated(findings, fail_on)
+    broken = outcome in (Outcome.DIAGNOSED, Outcome.UNDIAGNOSED) and fail_on is not FailOn.NEVER
+    failed = broken if replay else gated(findings, fail_on)
     return ExitCode.FINDINGS if failed else ExitCode.CLEAN
