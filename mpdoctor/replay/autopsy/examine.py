@@ -8,7 +8,7 @@ from pathlib import Path
 
 from mpdoctor.replay.autopsy.bits import COMPONENT, layout_of
 from mpdoctor.replay.autopsy.counting import Counter
-from mpdoctor.replay.autopsy.layout import dense, gathered, index_of
+from mpdoctor.replay.autopsy.layout import dense, gathered, gathered_bytes, index_of, kept_shape
 from mpdoctor.replay.autopsy.result import AutopsyResult, TensorStats
 from mpdoctor.replay.autopsy.stream import Stream
 from mpdoctor.replay.autopsy.summaries import dtype_story, module_stats, optimizer_summary, scaler_state
@@ -78,8 +78,8 @@ def _judge(tensor: TensorEntry, stream: Stream, lr: float | None, *, sample: boo
     parts = 2 if tensor.dtype in COMPONENT else 1
     counter = Counter(layout, sample=sample and tensor.numel > EXACT_TENSOR)
     lies_dense = dense(tensor.shape, tensor.strides)
-    if not lies_dense and tensor.extent > GATHER_BYTES:
-        text = f"{tensor.name!r}: a view with gaps over {tensor.extent:,} bytes, which was not judged"
+    if not lies_dense and max(tensor.extent, gathered_bytes(tensor)) > GATHER_BYTES:
+        text = f"{tensor.name!r}: a view with gaps or overlaps of {max(tensor.extent, gathered_bytes(tensor)):,} bytes, which was not judged"
         problems.append(Problem(kind=ProblemKind.NOT_JUDGED, file=tensor.file, text=text, tensor=tensor.name))
         return None
     try:
@@ -89,7 +89,11 @@ def _judge(tensor: TensorEntry, stream: Stream, lr: float | None, *, sample: boo
     except Refused as refused:
         problems.append(replace(refused.problem, tensor=tensor.name))
         return None
-    first = None if counter.first is None else index_of(counter.first // parts, tensor.shape, tensor.strides if lies_dense else None)
+    first = (
+        None
+        if counter.first is None
+        else index_of(counter.first // parts, *((tensor.shape, tensor.strides) if lies_dense else (kept_shape(tensor), None)))
+    )
     return TensorStats(
         entry=tensor, numel=counter.position, nans=counter.nans, infs=counter.infs, first_nonfinite=first, amax=counter.amax,
         above_fp16=counter.above_fp16, counted=counter.counted, zeros=counter.zeros, subnormals=counter.subnormals,

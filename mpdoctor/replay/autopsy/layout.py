@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import prod
+
 from mpdoctor.replay.checkpoints import TensorEntry
 
 
@@ -35,13 +37,22 @@ def index_of(position: int, shape: tuple[int, ...], strides: tuple[int, ...] | N
     return tuple(index)
 
 
+def kept_shape(tensor: TensorEntry) -> tuple[int, ...]:
+    """The shape with repeated dimensions (stride 0) as one."""
+    strides = tensor.strides or tensor.shape
+    return tuple(1 if stride == 0 else size for size, stride in zip(tensor.shape, strides, strict=True))
+
+
+def gathered_bytes(tensor: TensorEntry) -> int:
+    """Bytes of all elements of a view put together; more than its extent where they overlap."""
+    return prod(kept_shape(tensor)) * tensor.item_bytes
+
+
 def gathered(data: bytearray, tensor: TensorEntry) -> bytes:
     """The elements of a view with gaps, in order. `data` is the tensor's extent."""
     import numpy as np
 
     width = tensor.item_bytes
-    strides = tensor.strides or ()
-    kept = [(size, stride) for size, stride in zip(tensor.shape, strides, strict=True) if stride != 0]
     items = np.frombuffer(data, dtype=np.dtype((np.void, width)))
-    view = np.lib.stride_tricks.as_strided(items, [size for size, _ in kept], [stride * width for _, stride in kept], writeable=False)
-    return view.tobytes()
+    strides = [stride * width for stride in tensor.strides or ()]
+    return np.lib.stride_tricks.as_strided(items, kept_shape(tensor), strides, writeable=False).tobytes()

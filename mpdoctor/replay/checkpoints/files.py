@@ -152,7 +152,7 @@ def read_json(path: Path, limit: int = JSON_LIMIT) -> Any:
     if not data.strip(b"\0 \t\r\n"):
         raise Refused(ProblemKind.EMPTY, path, "the file is empty")
     try:
-        return json.loads(data)
+        return _encodable(json.loads(data), data)
     except RecursionError:
         raise Refused(ProblemKind.MALFORMED, path, "JSON nested too deeply") from None
     except UnicodeDecodeError as error:
@@ -164,6 +164,13 @@ def read_json(path: Path, limit: int = JSON_LIMIT) -> Any:
         raise Refused(kind, path, f"{what} (line {error.lineno}, column {error.colno})") from None
     except ValueError as error:
         raise Refused(ProblemKind.MALFORMED, path, f"not valid JSON: {error}") from None
+
+
+def _encodable(value: Any, data: bytes) -> Any:
+    """The value without half surrogate pairs, which JSON can escape and nothing can print."""
+    if b"\\ud" not in data and b"\\uD" not in data:
+        return value
+    return json.loads(json.dumps(value, ensure_ascii=False).encode("utf-8", "replace"))
 
 
 def read_json_object(path: Path, limit: int = JSON_LIMIT) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from mpdoctor.replay.checkpoints.checkpoint import Checkpoint, Problem, ProblemKind, Role, TensorEntry
+from mpdoctor.replay.checkpoints.names import printable
 from mpdoctor.replay.checkpoints.pickles import Danger, Global, danger_of, plain
 from mpdoctor.replay.checkpoints.pickles.tensors import StoredTensor, UnreadTensor, tensor_of, walk_tensors
 from mpdoctor.replay.checkpoints.roles import role_of
@@ -79,7 +80,7 @@ def _entry(
         problems.append(Problem(kind=kind, file=path, text=f"{name!r}: {error}", tensor=name))
         return None
     return TensorEntry(
-        name=".".join(_strip_wrapper(parts) if role in (Role.WEIGHT, Role.ADAPTER) else parts),
+        name=printable(".".join(_strip_wrapper(parts) if role in (Role.WEIGHT, Role.ADAPTER) else parts)),
         dtype=tensor.dtype,
         shape=tensor.shape,
         role=role,

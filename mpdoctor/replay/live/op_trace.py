@@ -192,7 +192,7 @@ class OpTracer(TorchDispatchMode):
             else:
                 bad.append((tensor, bits))
                 self.seen.nonfinite[key] = self.seen.nonfinite.get(key, 0) + 1
-        if self.usage and mode == 2 and node is None and kept is not None and self.phase is None and self.stack.current() is None:
+        if self.usage and kept is not None and self._by_hand(node):
             self._note_absorbed(func, label, args, kept, kwargs)
         if self.usage and label.rpartition(".")[2] in _NAN_REPLACING:
             self._note_replaced_nan(label, node, args)
@@ -202,6 +202,10 @@ class OpTracer(TorchDispatchMode):
                 before = [status(t) for t in inputs]
             self._record(func, label, node, args if kept is None else kept, kwargs, inputs, before, bad, rerunnable=mode == 1 or kept is not None)
         return out
+
+    def _by_hand(self, node: Any) -> bool:
+        """Whether the op belongs to the loop's own code: in no module, no backward pass, no scaler and no optimizer."""
+        return node is None and self.phase is None and self.stack.current() is None
 
     def _phase_name(self, node: Any) -> Phase:
         if self.phase is not None:

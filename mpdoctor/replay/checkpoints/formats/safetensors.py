@@ -11,6 +11,7 @@ from typing import Any
 from mpdoctor.replay.checkpoints.checkpoint import ITEM_BYTES, Checkpoint, Problem, ProblemKind, TensorEntry
 from mpdoctor.replay.checkpoints.files import Refused, open_regular, read_at, size_of
 from mpdoctor.replay.checkpoints.format import Format, Seen
+from mpdoctor.replay.checkpoints.names import printable
 from mpdoctor.replay.checkpoints.roles import role_of
 
 _DTYPES = {
@@ -37,6 +38,8 @@ _DTYPES = {
 _SUB_BYTE_DTYPES = frozenset({"F4", "F6_E2M3", "F6_E3M2"})
 _HEADER_LIMIT = 100_000_000
 """The format's own limit for the header, in bytes."""
+_HEADER_READ = 32 << 20
+"""Largest header that is read: 300,000 tensors. Parsed, it takes thirty times its size in memory."""
 
 
 def recognise(seen: Seen) -> int:
@@ -59,6 +62,8 @@ def read(path: Path) -> Checkpoint:
             raise Refused(ProblemKind.MALFORMED, path, f"the header claims {length:,} bytes; the format allows {_HEADER_LIMIT:,}")
         if 8 + length > total:
             raise Refused(ProblemKind.TRUNCATED, path, f"the header claims {length:,} bytes, and the file has {total:,}")
+        if length > _HEADER_READ:
+            raise Refused(ProblemKind.TOO_BIG, path, f"a header of {length:,} bytes; mpdoctor reads headers up to {_HEADER_READ:,}")
         problems: list[Problem] = []
         header = _header(read_at(file, path, 8, length), path, problems)
     metadata = header.pop("__metadata__", None)
@@ -69,7 +74,7 @@ def read(path: Path) -> Checkpoint:
             tensors.append(tensor)
     _overlaps(tensors, path, problems)
     _unclaimed(tensors, path, start, total, problems)
-    plain = {str(k): str(v)[:1000] for k, v in metadata.items()} if isinstance(metadata, dict) else {}
+    plain = {printable(str(k)): printable(str(v)[:1000]) for k, v in metadata.items()} if isinstance(metadata, dict) else {}
     return Checkpoint(
         path=path, format="safetensors", tensors=tuple(tensors), files=(path,), extra={"metadata": plain} if plain else {}, problems=tuple(problems)
     )
@@ -122,7 +127,7 @@ def _tensor(name: str, entry: Any, path: Path, start: int, total: int, problems:
     if start + end > total:
         refuse(ProblemKind.TRUNCATED, f"its bytes end at {start + end:,}, and the file has {total:,}")
         return None
-    return TensorEntry(name=name, dtype=dtype, shape=shape, role=role_of((name,)), file=path, offset=start + begin)
+    return TensorEntry(name=printable(name), dtype=dtype, shape=shape, role=role_of((name,)), file=path, offset=start + begin)
 
 
 def _overlaps(tensors: list[TensorEntry], path: Path, problems: list[Problem]) -> None:

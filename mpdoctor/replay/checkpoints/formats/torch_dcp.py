@@ -14,6 +14,7 @@ from typing import Any, BinaryIO
 from mpdoctor.replay.checkpoints.checkpoint import Checkpoint, Problem, ProblemKind, Role, TensorEntry
 from mpdoctor.replay.checkpoints.files import Refused, Section, inside, names_in, open_regular, read_bytes, size_of
 from mpdoctor.replay.checkpoints.format import Format, Seen
+from mpdoctor.replay.checkpoints.names import printable
 from mpdoctor.replay.checkpoints.nested import contents_of, import_problems
 from mpdoctor.replay.checkpoints.numbers import number_at, scalar
 from mpdoctor.replay.checkpoints.pickles import PickleFault, Record, plain, read_pickle
@@ -168,7 +169,7 @@ def _tensor(file: BinaryIO, place: Path, item: _Item, parts: tuple[str, ...], sh
     parameter = ".".join(parts[parts.index("state") + 1 : -1]) if "state" in parts[:-1] and role is not Role.WEIGHT else None
     stripped = parts[1:] if role is Role.WEIGHT and len(parts) > 1 and parts[0] in ("model", "app", "state_dict", "module") else parts
     label = ".".join(stripped) + (f"[{', '.join(map(str, item.shard))}]" if shards > 1 and item.shard is not None else "")
-    return [replace(entry, name=label, role=role, parameter=parameter) for entry in found.tensors[:1]]
+    return [replace(entry, name=printable(label), role=role, parameter=parameter) for entry in found.tensors[:1]]
 
 
 def _role_path(parts: tuple[str, ...]) -> tuple[str, ...]:

@@ -12,6 +12,7 @@ import struct
 from dataclasses import dataclass
 from typing import Any
 
+from mpdoctor.replay.checkpoints.names import printable
 from mpdoctor.replay.checkpoints.pickles.constructors import reduce_call
 from mpdoctor.replay.checkpoints.pickles.faults import PickleFault
 from mpdoctor.replay.checkpoints.pickles.opcodes import HANDLERS
@@ -23,12 +24,12 @@ class Budget:
     """What reading one pickle may cost.
 
     Attributes:
-        opcodes: opcodes run; a state dict takes about 40 for each tensor.
+        opcodes: opcodes run; a state dict takes about 40 for each tensor. Calls count eight times, as they make larger objects.
         globals: different classes and functions named.
         integer_bytes: bytes of one integer.
     """
 
-    opcodes: int = 20_000_000
+    opcodes: int = 10_000_000
     globals: int = 10_000
     integer_bytes: int = 256
 
@@ -63,20 +64,21 @@ class Machine:
         self.memo: dict[int, Any] = {}
         self.globals: dict[tuple[str, str], Global] = {}
         self.made = 0
+        self.opcodes = 0
 
     def run(self) -> Pickled:
         """Run to STOP. Raises PickleFault."""
-        data, handlers, limit, opcodes = self.data, HANDLERS, self.budget.opcodes, 0
+        data, handlers, limit = self.data, HANDLERS, self.budget.opcodes
         end = len(data)
         while True:
             if self.position >= end:
                 raise PickleFault("the pickle ends too early", truncated=True)
             opcode = data[self.position]
             self.position += 1
-            opcodes += 1
+            self.opcodes += 1
             if opcode == 0x2E:
                 break
-            if opcodes > limit:
+            if self.opcodes > limit:
                 raise PickleFault(f"more than {limit:,} opcodes", over_budget=True)
             handler = handlers.get(opcode)
             if handler is None:
@@ -151,11 +153,12 @@ class Machine:
         if found is None:
             if len(self.globals) >= self.budget.globals:
                 raise PickleFault(f"names more than {self.budget.globals:,} classes", over_budget=True)
-            found = self.globals[module, name] = Global(module[:200], name[:200])
+            found = self.globals[module, name] = Global(printable(module[:200]), printable(name[:200]))
         return found
 
     def call(self, function: Any, args: Any, kwargs: Any = None) -> None:
         """Put what a call would make on the stack, as an inert record or a known plain value."""
+        self.opcodes += 7
         arguments = args if isinstance(args, tuple) else (args,)
         self.push(reduce_call(function, arguments, kwargs if isinstance(kwargs, dict) else None, self.charge))
 
@@ -172,7 +175,7 @@ class Machine:
             if isinstance(target, dict):
                 target[_key(key)] = value
             elif isinstance(target, Record):
-                target.pairs.append((key, value))
+                target.add_pair(key, value)
 
     def add_items(self, items: list[Any]) -> None:
         """Append items to the top value."""
@@ -180,7 +183,7 @@ class Machine:
         if isinstance(target, list):
             target.extend(items)
         elif isinstance(target, Record):
-            target.items.extend(items)
+            target.add_items(items)
 
     def integer(self, count: int) -> int:
         """The next signed integer of `count` bytes."""

@@ -7,6 +7,7 @@ import struct
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from mpdoctor.replay.checkpoints.names import without_surrogates
 from mpdoctor.replay.checkpoints.pickles.constructors import build
 from mpdoctor.replay.checkpoints.pickles.faults import PickleFault
 from mpdoctor.replay.checkpoints.pickles.records import Global, Persistent, Record
@@ -73,7 +74,7 @@ HANDLERS[pickle.INT[0]] = lambda m: m.stack.append(m.text_integer())
 HANDLERS[pickle.LONG[0]] = lambda m: m.stack.append(m.text_integer())
 HANDLERS[pickle.FLOAT[0]] = lambda m: m.stack.append(float(m.line()[:64]))
 HANDLERS[pickle.STRING[0]] = lambda m: m.stack.append(_quoted(m.line()))
-HANDLERS[pickle.UNICODE[0]] = lambda m: m.stack.append(m.line().decode("raw-unicode-escape", "replace"))
+HANDLERS[pickle.UNICODE[0]] = lambda m: m.stack.append(without_surrogates(m.line().decode("raw-unicode-escape", "replace")))
 
 
 @_op(pickle.PROTO)

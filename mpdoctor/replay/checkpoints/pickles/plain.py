@@ -88,7 +88,7 @@ class _Plain:
         made: dict[str, Any] = {"__class__": name}
         if record.args:
             made["args"] = self.sequence(record.args, depth)
-        if record.kwargs:
+        if isinstance(record.kwargs, dict):
             made |= self.mapping(record.kwargs.items(), depth)
         if record.state is not None:
             made["state"] = self.convert(record.state, depth + 1)

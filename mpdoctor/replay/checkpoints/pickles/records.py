@@ -39,12 +39,25 @@ class Record:
     __slots__ = ("args", "items", "kwargs", "of", "pairs", "state")
 
     def __init__(self, of: Any, args: tuple[Any, ...], kwargs: dict[Any, Any] | None = None) -> None:
+        # Empty tuples instead of containers of its own: a hostile pickle makes millions of records.
         self.of = of
         self.args = args
-        self.kwargs = kwargs or {}
+        self.kwargs: dict[Any, Any] | tuple[()] = kwargs or ()
         self.state: Any = None
-        self.items: list[Any] = []
-        self.pairs: list[tuple[Any, Any]] = []
+        self.items: list[Any] | tuple[()] = ()
+        self.pairs: list[tuple[Any, Any]] | tuple[()] = ()
+
+    def add_items(self, items: list[Any]) -> None:
+        """Note appended elements."""
+        if not isinstance(self.items, list):
+            self.items = []
+        self.items.extend(items)
+
+    def add_pair(self, key: Any, value: Any) -> None:
+        """Note a key that was set."""
+        if not isinstance(self.pairs, list):
+            self.pairs = []
+        self.pairs.append((key, value))
 
     @property
     def name(self) -> str:

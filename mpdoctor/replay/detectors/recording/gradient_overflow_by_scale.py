@@ -35,9 +35,8 @@ def check(recording: Recording) -> Iterator[Hit]:
     high = f"; scales from {window.low:g} to {window.high:g} would work" if window is not None and not window.empty else ""
     if recording.finite_at_scale_one:
         fixed = "the scale is fixed (no backoff)" if recording.scaler_backs_off is False else "the scale did not come down"
-        yield Hit(
-            message=f"gradients overflow at loss scale {step.scale:g} and are finite at scale 1; {fixed}{high}", at=origin.site if origin else None
-        )
+        at_scale = f"at loss scale {step.scale:g}" if step.scale is not None else "as the loop scales them"
+        yield Hit(message=f"gradients overflow {at_scale} and are finite at a small one; {fixed}{high}", at=origin.site if origin else None)
     elif backward and origin is not None and origin.mechanism == "overflow" and origin.dtype == "float16" and recording.finite_at_scale_one is None:
         at_scale = f" at loss scale {step.scale:g}" if step.scale is not None else ", and the loop has no dynamic loss scale"
         yield Hit(message=f"a gradient overflows fp16{at_scale}: {origin.why}{high}", at=origin.site, confidence=Confidence.MEDIUM)

@@ -1,10 +1,12 @@
 """Gradients are exactly zero, in fp32 too.
 
 What it looks for
-Parameters that the forward pass reads, at least half of all that train, whose gradient is exactly 0 in every traced step although nothing underflows.
+Parameters that the forward pass reads, at least half of all that train, whose gradient is exactly 0 in every traced step although nothing
+underflows.
 
 Why training breaks
-A factor of the gradient is exactly 0: units that are never active (a ReLU behind a large negative bias), or two factors of a product that both start at zero.
+A factor of the gradient is exactly 0: units that are never active (a ReLU behind a large negative bias), or two factors of a product that
+both start at zero.
 
 When it is fine
 One of two factors starts at zero (a fresh LoRA adapter): then only the other one has no gradient, and only in the first step.

@@ -28,7 +28,8 @@ def check(recording: Recording) -> Iterator[Hit]:
     found = scale_left_in(recording)
     if found:
         yield Hit(
-            message=f"optimizer.step() is called on gradients that still carry the loss scale of {found[0].scale_not_removed:g} (step {found[0].step})",
+            message=f"optimizer.step() is called on gradients that still carry the loss scale of {found[0].scale_not_removed:g} "
+            f"(step {found[0].step})",
             remedy=Remedy(text="Call scaler.step(optimizer) and scaler.update() in place of optimizer.step()."),
         )
 

@@ -28,7 +28,8 @@ def check(recording: Recording) -> Iterator[Hit]:
     found = scale_left_out(recording)
     if found:
         yield Hit(
-            message=f"backward starts from the unscaled loss, and the scaler divides the gradients by {found[0].scale_not_applied:g} (step {found[0].step})",
+            message=f"backward starts from the unscaled loss, and the scaler divides the gradients by {found[0].scale_not_applied:g} "
+            f"(step {found[0].step})",
             remedy=Remedy(text="Call scaler.scale(loss).backward()."),
         )
 

@@ -1,7 +1,8 @@
 """A 16-bit tensor does not take its updates by hand.
 
 What it looks for
-An in-place update outside the optimizer (a moving average of the weights, a parameter update by hand) that leaves more than 80 % of a 16-bit tensor as it was.
+An in-place update outside the optimizer (a moving average of the weights, a parameter update by hand) that leaves more than 80 % of a
+16-bit tensor as it was.
 
 Why training breaks
 An average with a decay of 0.999 changes by a thousandth of the difference; bf16 rounds away everything below 1/512 of the value.

@@ -4,7 +4,8 @@ What it looks for
 16-bit second moments that are 0 where the first moments are not, and an update more than ten times the learning rate.
 
 Why training breaks
-Adam's step is about the learning rate long, because it divides by the root of the second moment. Squares of small gradients are 0 in fp16; the gradient is then divided by eps.
+Adam's step is about the learning rate long, because it divides by the root of the second moment. Squares of small gradients are 0 in fp16;
+the gradient is then divided by eps.
 
 When it is fine
 eps is large enough (1e-4 with fp16 state) for the update to stay small.
@@ -30,7 +31,8 @@ def check(recording: Recording) -> Iterator[Hit]:
         worst = max(found, key=lambda t: t.update_amax or 0.0)
         rate = next((s.lr for s in recording.steps if s.lr), 0.0)
         yield Hit(
-            message=f"{worst.name}: {worst.moment_zero_share:.0%} of the second moments are 0 in {worst.dtype}; a step moves it by {worst.update_amax:.3g}, "
+            message=f"{worst.name}: {worst.moment_zero_share:.0%} of the second moments are 0 in {worst.dtype}; "
+            f"a step moves it by {worst.update_amax:.3g}, "
             f"{(worst.update_amax or 0.0) / rate:.3g} times the learning rate"
         )
 
