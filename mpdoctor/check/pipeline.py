@@ -81,10 +81,16 @@ class CheckResult:
         self.recognised: list[tuple[str, str]] = []
         self.documents: list[Document] = []
         self.not_run: dict[Skipped, int] = {}
+        self._seen: set[tuple[object, ...]] = set()
 
     def add(self, outcome: RuleRun) -> None:
         """Take over what a set of rules gave."""
-        self.findings += [finding for finding in outcome.findings if finding not in self.findings]
+        for finding in outcome.findings:
+            at = finding.location
+            place = (finding.code, getattr(at, "file", ""), getattr(at, "line", None), getattr(at, "key", None), finding.message)
+            if place not in self._seen:
+                self._seen.add(place)
+                self.findings.append(finding)
         for skipped in outcome.skipped:
             self.not_run[skipped] = self.not_run.get(skipped, 0) + 1
         self.crashes += outcome.crashes
