@@ -107,8 +107,8 @@ def diverging(recording: Recording) -> Growth | None:
 
 
 def gradients_all_zero(recording: Recording) -> list[StepObservation]:
-    """Steps whose gradients are exactly zero although the loss is finite."""
-    return [s for s in recording.steps if s.grad_norm == 0.0 and s.loss is not None and math.isfinite(s.loss) and not s.grads_missing]
+    """Steps whose gradients are exactly zero although the loss is not: a loss of 0 has nothing left to learn."""
+    return [s for s in recording.steps if s.grad_norm == 0.0 and s.loss is not None and s.loss != 0.0 and math.isfinite(s.loss) and not s.grads_missing]
 
 
 def underflows(recording: Recording) -> bool:
@@ -219,7 +219,8 @@ def eps_alone(recording: Recording) -> list[TensorStats]:
 
 def dead_parameters(recording: Recording) -> list[str]:
     """Parameters that are read and whose gradient is exactly zero in every traced step, when they are at least half of what trains."""
-    traces = [t for t in recording.traces.values() if t.origin is None]
+    done = {s.step for s in recording.steps if s.loss == 0.0}
+    traces = [t for t in recording.traces.values() if t.origin is None and t.step not in done]
     if recording.failing_step is not None or len(traces) < 2 or underflows(recording):
         return []
     by_step = [{t.name: t for t in trace.tensors if t.grad_zero_share is not None and t.numel > 1} for trace in traces]

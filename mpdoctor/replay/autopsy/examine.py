@@ -27,6 +27,8 @@ EXACT_TENSOR = 1 << 16
 GATHER_BYTES = 256 << 20
 """Largest stretch that is read at once for a tensor whose elements lie scattered."""
 
+_Identity = tuple[Path, int, int, str, str]
+
 _MODEL_AND_OPTIMIZER = frozenset(Role) - {Role.RNG, Role.STEP, Role.SCALER}
 
 
@@ -39,21 +41,19 @@ def autopsy(checkpoint: Checkpoint, *, progress: Progress | None = None) -> Auto
     wanted = [t for t in checkpoint.tensors if t.role in _MODEL_AND_OPTIMIZER and layout_of(t.dtype) is not None]
     lr = _step_size(checkpoint)
     total = sum(t.extent for t in wanted)
-    stats: dict[tuple[Path, int, int, str, str], TensorStats] = {}
+    keyed = [(tensor, _identity(tensor)) for tensor in wanted]
+    stats: dict[_Identity, TensorStats | None] = {}
     problems: list[Problem] = []
     with Stream() as stream:
         done = 0
-        for tensor in sorted(wanted, key=lambda t: (str(t.file), t.offset)):
-            key = _identity(tensor)
+        for tensor, key in sorted(keyed, key=lambda pair: (str(pair[1][0]), pair[1][1])):
             if key not in stats:
-                judged = _judge(tensor, stream, lr, sample=total > EXACT_BYTES, problems=problems)
-                if judged is not None:
-                    stats[key] = judged
-            done += tensor.extent
+                stats[key] = _judge(tensor, stream, lr, sample=total > EXACT_BYTES, problems=problems)
+            done += key[2]
             if progress is not None:
                 progress(done, total, tensor.file.name)
         bytes_read = stream.bytes_read
-    found = tuple(replace(stats[_identity(t)], entry=t) for t in wanted if _identity(t) in stats)
+    found = tuple(judged if judged.entry is t else replace(judged, entry=t) for t, key in keyed if (judged := stats[key]) is not None)
     return AutopsyResult(
         tensors=found,
         modules=module_stats(found),
@@ -67,7 +67,7 @@ def autopsy(checkpoint: Checkpoint, *, progress: Progress | None = None) -> Auto
     )
 
 
-def _identity(tensor: TensorEntry) -> tuple[Path, int, int, str, str]:
+def _identity(tensor: TensorEntry) -> _Identity:
     """Tied weights lie at the same place and are judged once; values inside a pickle have no place."""
     return (*tensor.place, tensor.dtype, tensor.name if tensor.inline is not None else "")
 

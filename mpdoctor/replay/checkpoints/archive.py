@@ -42,6 +42,9 @@ def read_directory(section: Section) -> dict[str, ZipRecord]:
         raise Refused(ProblemKind.TOO_BIG, section.path, f"{len(entries):,} records in one archive")
     found: dict[str, ZipRecord] = {}
     for entry in entries:
+        if entry.filename.startswith("/") or ".." in entry.filename.split("/"):
+            text = f"record {entry.filename[:200]!r} points out of the archive; unpacking it would write there"
+            raise Refused(ProblemKind.ESCAPES, section.path, text)
         header = section.read(entry.header_offset, 30)
         if len(header) < 30 or header[:4] != LOCAL_HEADER:
             raise Refused(ProblemKind.MALFORMED, section.path, f"the archive's directory points to no record at byte {entry.header_offset}")

@@ -67,11 +67,21 @@ def open_checkpoint(path: Path) -> Checkpoint:
         NothingToJudge: its format is known and holds no training state that mpdoctor judges.
     """
     try:
-        return read_checkpoint(path)
+        found = read_checkpoint(path)
     except Refused as refused:
         problem = refused.problem
         place = str(path) if problem.file == path else f"{path}: {problem.file.name}"
         raise UnreadableInput(f"{place}: {problem.text}", _way_out(problem)) from None
+    if _says_nothing(found):
+        what = found.problems[0].text if found.problems else "it holds no tensors, no settings and no log"
+        raise NothingToJudge(f"{path}: {what}", "Pass a checkpoint with weights, optimizer state or a training log.")
+    return found
+
+
+def _says_nothing(found: Checkpoint) -> bool:
+    """Whether nothing in a checkpoint can be judged, and nothing is wrong with it either."""
+    told = found.tensors or found.training_args or found.trainer_state or found.scaler or found.scheduler or found.param_groups
+    return not told and all(p.kind in (ProblemKind.NOT_JUDGED, ProblemKind.FOREIGN_CODE) for p in found.problems)
 
 
 def read_checkpoint(path: Path) -> Checkpoint:

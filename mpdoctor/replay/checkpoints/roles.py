@@ -51,8 +51,8 @@ def role_of(path: tuple[str, ...], default: Role = Role.WEIGHT) -> Role:
     Keys that are parameter names (`layers.0.wo.weight`) are taken apart only for their adapter marks:
     a parameter may well be called `scale` or `step`.
     """
-    if not path:
-        return default
+    if len(path) <= 1:
+        return _role_of_parameter(path[0], default) if path else default
     last, above = path[-1], {part.lower() for part in path[:-1]}
     if above & _RNG or last.lower() in _RNG:
         return Role.RNG
@@ -67,6 +67,10 @@ def role_of(path: tuple[str, ...], default: Role = Role.WEIGHT) -> Role:
         return Role.OTHER
     if above & _EMA:
         return Role.EMA
-    if any(mark in part for part in path for mark in _ADAPTER_MARKS):
-        return Role.ADAPTER
-    return default
+    return _role_of_parameter(".".join(path), default)
+
+
+def _role_of_parameter(name: str, default: Role) -> Role:
+    if name.lower() in _RNG:
+        return Role.RNG
+    return Role.ADAPTER if any(mark in name for mark in _ADAPTER_MARKS) else default

@@ -24,12 +24,14 @@ class Budget:
     """What reading one pickle may cost.
 
     Attributes:
-        opcodes: opcodes run; a state dict takes about 40 for each tensor. Calls count eight times, as they make larger objects.
+        opcodes: opcodes run; a state dict takes about 40 for each tensor.
+        objects: calls recorded; a state dict takes two for each tensor.
         globals: different classes and functions named.
         integer_bytes: bytes of one integer.
     """
 
     opcodes: int = 10_000_000
+    objects: int = 1_500_000
     globals: int = 10_000
     integer_bytes: int = 256
 
@@ -43,6 +45,7 @@ class Pickled:
     imports: tuple[Global, ...]
 
 
+_STOP = 0x2E
 _RENAMED = {"__builtin__": "builtins", "copy_reg": "copyreg"}
 """Modules that protocols 0 to 2 write under their Python 2 names."""
 
@@ -64,31 +67,28 @@ class Machine:
         self.memo: dict[int, Any] = {}
         self.globals: dict[tuple[str, str], Global] = {}
         self.made = 0
-        self.opcodes = 0
+        self.calls = 0
 
     def run(self) -> Pickled:
         """Run to STOP. Raises PickleFault."""
-        data, handlers, limit = self.data, HANDLERS, self.budget.opcodes
-        end = len(data)
-        while True:
+        data, handlers, end, started = self.data, HANDLERS, len(self.data), self.position
+        try:
+            for _ in range(self.budget.opcodes):
+                opcode = data[self.position]
+                self.position += 1
+                if opcode == _STOP:
+                    break
+                handlers[opcode](self)
+            else:
+                raise PickleFault(f"more than {self.budget.opcodes:,} opcodes", over_budget=True)
+        except PickleFault:
+            raise
+        except KeyError:
+            raise PickleFault(f"unknown opcode 0x{data[self.position - 1]:02x} at byte {self.position - 1 - started}") from None
+        except (IndexError, ValueError, TypeError, AttributeError, OverflowError, struct.error, UnicodeError, RecursionError) as error:
             if self.position >= end:
-                raise PickleFault("the pickle ends too early", truncated=True)
-            opcode = data[self.position]
-            self.position += 1
-            self.opcodes += 1
-            if opcode == 0x2E:
-                break
-            if self.opcodes > limit:
-                raise PickleFault(f"more than {limit:,} opcodes", over_budget=True)
-            handler = handlers.get(opcode)
-            if handler is None:
-                raise PickleFault(f"unknown opcode 0x{opcode:02x} at byte {self.position - 1}")
-            try:
-                handler(self)
-            except PickleFault:
-                raise
-            except (IndexError, ValueError, TypeError, AttributeError, OverflowError, struct.error, UnicodeError, RecursionError) as error:
-                raise PickleFault(f"malformed at byte {self.position - 1} ({type(error).__name__})") from None
+                raise PickleFault("the pickle ends too early", truncated=True) from None
+            raise PickleFault(f"malformed at byte {self.position - 1 - started} ({type(error).__name__})") from None
         if not self.stack:
             raise PickleFault("the pickle holds nothing")
         return Pickled(self.stack[-1], self.position, tuple(self.globals.values()))
@@ -103,6 +103,12 @@ class Machine:
         piece = self.data[self.position : stop]
         self.position = stop
         return piece
+
+    def byte(self) -> int:
+        """The next byte."""
+        value = self.data[self.position]
+        self.position += 1
+        return value
 
     def unsigned(self, size: int) -> int:
         """The next unsigned integer of `size` bytes."""
@@ -158,9 +164,15 @@ class Machine:
 
     def call(self, function: Any, args: Any, kwargs: Any = None) -> None:
         """Put what a call would make on the stack, as an inert record or a known plain value."""
-        self.opcodes += 7
+        self.count_object()
         arguments = args if isinstance(args, tuple) else (args,)
         self.push(reduce_call(function, arguments, kwargs if isinstance(kwargs, dict) else None, self.charge))
+
+    def count_object(self) -> None:
+        """Account for an object that is made: it takes some ten times the memory of a number."""
+        self.calls += 1
+        if self.calls > self.budget.objects:
+            raise PickleFault(f"more than {self.budget.objects:,} objects", over_budget=True)
 
     def charge(self, count: int) -> None:
         """Account for bytes that a constructor makes from one memoised value, which could be asked for again and again."""

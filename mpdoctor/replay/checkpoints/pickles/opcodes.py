@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from mpdoctor.replay.checkpoints.names import without_surrogates
 from mpdoctor.replay.checkpoints.pickles.constructors import build
 from mpdoctor.replay.checkpoints.pickles.faults import PickleFault
-from mpdoctor.replay.checkpoints.pickles.records import Global, Persistent, Record
+from mpdoctor.replay.checkpoints.pickles.records import Global, Persistent
 
 if TYPE_CHECKING:
     from mpdoctor.replay.checkpoints.pickles.machine import Machine
@@ -40,21 +40,18 @@ def _op(*opcodes: bytes) -> Callable[[Callable[[Machine], None]], Callable[[Mach
     return register
 
 
-def _constant(opcode: bytes, make: Callable[[], Any]) -> None:
-    HANDLERS[opcode[0]] = lambda m: m.stack.append(make())
-
-
 def _sized(opcode: bytes, size: int, decode: Callable[[bytes], Any]) -> None:
     HANDLERS[opcode[0]] = lambda m: m.stack.append(decode(m.take(m.unsigned(size))))
 
 
-_constant(pickle.NONE, lambda: None)
-_constant(pickle.NEWTRUE, lambda: True)
-_constant(pickle.NEWFALSE, lambda: False)
-_constant(pickle.EMPTY_TUPLE, tuple)
-_constant(pickle.EMPTY_LIST, list)
-_constant(pickle.EMPTY_DICT, dict)
-_constant(pickle.EMPTY_SET, lambda: Record(Global("builtins", "set"), ()))
+_SET, _FROZENSET = Global("builtins", "set"), Global("builtins", "frozenset")
+
+HANDLERS[pickle.NONE[0]] = lambda m: m.stack.append(None)
+HANDLERS[pickle.NEWTRUE[0]] = lambda m: m.stack.append(True)
+HANDLERS[pickle.NEWFALSE[0]] = lambda m: m.stack.append(False)
+HANDLERS[pickle.EMPTY_TUPLE[0]] = lambda m: m.stack.append(())
+HANDLERS[pickle.EMPTY_LIST[0]] = lambda m: m.stack.append([])
+HANDLERS[pickle.EMPTY_DICT[0]] = lambda m: m.stack.append({})
 _sized(pickle.SHORT_BINUNICODE, 1, _text)
 _sized(pickle.BINUNICODE, 4, _text)
 _sized(pickle.BINUNICODE8, 8, _text)
@@ -64,7 +61,7 @@ _sized(pickle.BINBYTES8, 8, bytes)
 _sized(pickle.BYTEARRAY8, 8, bytes)
 _sized(pickle.SHORT_BINSTRING, 1, lambda b: b.decode("latin-1"))
 _sized(pickle.BINSTRING, 4, lambda b: b.decode("latin-1"))
-HANDLERS[pickle.BININT1[0]] = lambda m: m.stack.append(m.unsigned(1))
+HANDLERS[pickle.BININT1[0]] = lambda m: m.stack.append(m.byte())
 HANDLERS[pickle.BININT2[0]] = lambda m: m.stack.append(m.unsigned(2))
 HANDLERS[pickle.BININT[0]] = lambda m: m.stack.append(m.integer(4))
 HANDLERS[pickle.LONG1[0]] = lambda m: m.stack.append(m.integer(m.unsigned(1)))
@@ -123,7 +120,7 @@ def _put(m: Machine) -> None:
 
 @_op(pickle.BINPUT)
 def _binput(m: Machine) -> None:
-    m.memo[m.unsigned(1)] = m.top()
+    m.memo[m.byte()] = m.top()
 
 
 @_op(pickle.LONG_BINPUT)
@@ -138,18 +135,37 @@ def _get(m: Machine, index: int) -> None:
 
 
 HANDLERS[pickle.GET[0]] = lambda m: _get(m, int(m.line()[:20]))
-HANDLERS[pickle.BINGET[0]] = lambda m: _get(m, m.unsigned(1))
+HANDLERS[pickle.BINGET[0]] = lambda m: _get(m, m.byte())
 HANDLERS[pickle.LONG_BINGET[0]] = lambda m: _get(m, m.unsigned(4))
 HANDLERS[pickle.TUPLE[0]] = lambda m: m.stack.append(tuple(m.pop_mark()))
 HANDLERS[pickle.LIST[0]] = lambda m: m.stack.append(m.pop_mark())
-HANDLERS[pickle.FROZENSET[0]] = lambda m: m.stack.append(Record(Global("builtins", "frozenset"), (m.pop_mark(),)))
 
 
-@_op(pickle.TUPLE1, pickle.TUPLE2, pickle.TUPLE3)
-def _small_tuple(m: Machine) -> None:
-    count = m.data[m.position - 1] - pickle.TUPLE1[0] + 1
-    items = [m.pop() for _ in range(count)]
-    m.push(tuple(reversed(items)))
+@_op(pickle.EMPTY_SET)
+def _empty_set(m: Machine) -> None:
+    m.call(_SET, ())
+
+
+@_op(pickle.FROZENSET)
+def _frozenset(m: Machine) -> None:
+    m.call(_FROZENSET, (m.pop_mark(),))
+
+
+@_op(pickle.TUPLE1)
+def _tuple_of_one(m: Machine) -> None:
+    m.stack.append((m.pop(),))
+
+
+@_op(pickle.TUPLE2)
+def _tuple_of_two(m: Machine) -> None:
+    second = m.pop()
+    m.stack.append((m.pop(), second))
+
+
+@_op(pickle.TUPLE3)
+def _tuple_of_three(m: Machine) -> None:
+    third, second = m.pop(), m.pop()
+    m.stack.append((m.pop(), second, third))
 
 
 @_op(pickle.DICT)

@@ -30,9 +30,8 @@ def check(recording: Recording) -> Iterator[Hit]:
     names = dead_parameters(recording)
     if names:
         more = f" and {len(names) - 1} more" if len(names) > 1 else ""
-        yield Hit(
-            message=f"{names[0]}{more}: the gradient is exactly 0 from the first step on, and nothing underflows; units are never active, or a factor is 0"
-        )
+        why = "nothing underflows: units are never active, or a factor is 0"
+        yield Hit(message=f"{names[0]}{more}: the gradient is exactly 0 from the first step on, and {why}")
 
 
 RULE = Rule(code="RUN305", severity=Severity.ERROR, cause="initialisation", check=check)
