@@ -158,7 +158,7 @@ def run_gpu(
     """
     from dataclasses import replace
 
-    from mpdoctor.core.errors import UnreadableInput
+    from mpdoctor.core.errors import UnreadableInput, UsageError
     from mpdoctor.gpu.examine import examine
     from mpdoctor.gpu.probe import HERE, of_named, probe
     from mpdoctor.gpu.require import parse
@@ -171,6 +171,8 @@ def run_gpu(
     if any(name.strip().lower() != "auto" for name in gpus):
         from mpdoctor.gpu.fleet import resolve_gpus
 
+        if sysroot is not None or kernel_log is not None:
+            raise UsageError("--gpu NAME judges a card that need not be here; --sysroot and --kernel-log read a machine", "give one or the other")
         machine = of_named(resolve_gpus(gpus))
     else:
         machine = probe(limit=limit, root=sysroot or HERE, log=kernel_log)

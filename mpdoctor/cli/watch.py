@@ -101,8 +101,7 @@ def _changes(before: GpuInfo | None, now: GpuInfo) -> list[tuple[str, str]]:
         risen = value - start if start is not None else 0
         if risen > 0:
             lines.append((f"{words}: {value} (+{risen} while watching)", "bold red"))
-    for event in _new_xids(before, now):
-        lines.append((f"Xid {event['xid']} in the kernel log: {event['last']}", "bold red"))
+    lines += [(f"Xid {event['xid']} in the kernel log: {event['last']}", "bold red") for event in _new_xids(before, now)]
     return lines or [("counters unchanged" if now.metric("ecc_enabled").value else "no error counters here", "dim")]
 
 

@@ -179,8 +179,9 @@ def _notes(machine: Machine, advice: dict[str, Any]) -> list[str]:
         order = ", ".join(f"cuda:{d.ordinal} is GPU {d.index}" for d in seen.devices) or "no device"
         hidden = f"; hidden: {', '.join(f'GPU {index}' for index in seen.hidden)}" if seen.hidden else ""
         notes.append(f"{seen.variable}={seen.value}: {order}{hidden}")
-    for capability, name in {gpu.compute_capability.value: gpu.name for gpu in machine.accelerators if gpu.compute_capability}.items():
-        if capability and (wheels := wheels_for(capability)):
+    for capability, name in {gpu.compute_capability.value: gpu.name for gpu in machine.accelerators if gpu.compute_capability.value}.items():
+        served = machine.torch is not None and machine.torch.serves(capability)
+        if not served and (wheels := wheels_for(capability)):
             notes.append(f"{name}: {wheels}")
     notes += [f"{gpu.name} is integrated graphics: not counted" for gpu in machine.gpus if gpu.metric("integrated").value]
     return notes + _torch_notes(machine)

@@ -11,8 +11,8 @@ from mpdoctor.core.record import dataclass
 from mpdoctor.gpu.table import Card, cards
 
 _NOISE = re.compile(
-    r"\b(nvidia|geforce|tesla|quadro|amd|ati|instinct|radeon|intel|iris|tm|graphics|gpu|gpus|laptop|mobile|max ?q|generation|edition|workstation|server|"
-    r"sff|sxm\d?|pcie|nvl\d*|oam|hbm\d\w*|gddr\d\w*|ddr\d\w*|data ?center|tensor core|accelerator|mig \d+[gc]\S*.*|\d+q|\d+ ?gi?b)\b"
+    r"\b(nvidia|geforce|tesla|quadro|amd|ati|instinct|radeon|intel|iris|tm|graphics|gpu|gpus|laptop|mobile|max ?q|generation|edition|workstation|"
+    r"server|sff|sxm\d?|pcie|nvl\d*|oam|hbm\d\w*|gddr\d\w*|ddr\d\w*|data ?center|tensor core|accelerator|mig \d+[gc]\S*.*|\d+q|\d+ ?gi?b)\b"
 )
 _COUNT = re.compile(r"^\d{1,2}\s*[x*]\s*(?=\D)")
 _MEMORY = re.compile(r"\b(\d+) ?gi?b?\b")

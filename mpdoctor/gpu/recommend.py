@@ -147,7 +147,14 @@ def _better_alone(advice: Advice, gpus: Sequence[GpuInfo]) -> list[dict[str, Any
     for precision in order[: order.index(advice.precision)]:
         members = groups.get(precision, [])
         if members:
-            found.append({"precision": precision, "names": [gpu.name for gpu in members], "indices": [gpu.ref.index for gpu in members], "select": _select(members)})
+            found.append(
+                {
+                    "precision": precision,
+                    "names": [gpu.name for gpu in members],
+                    "indices": [gpu.ref.index for gpu in members],
+                    "select": _select(members),
+                }
+            )
     return found
 
 

@@ -50,7 +50,11 @@ def _pytorch(advice: Advice, *, tf32: bool) -> str:
     lines = ['torch.set_float32_matmul_precision("high")'] if tf32 else []
     match advice.precision:
         case "bf16":
-            lines += [f'with torch.autocast("{advice.device}", dtype=torch.bfloat16):', "    loss = model(batch)", "loss.backward(); optimizer.step()"]
+            lines += [
+                f'with torch.autocast("{advice.device}", dtype=torch.bfloat16):',
+                "    loss = model(batch)",
+                "loss.backward(); optimizer.step()",
+            ]
         case "fp16":
             lines += [
                 f'scaler = torch.amp.GradScaler("{advice.device}")',

@@ -105,13 +105,17 @@ def _strings(text: str) -> dict[str, str]:
 
 
 def wheels_for(capability: Capability) -> str:
-    """Which published torch wheels still serve a compute capability, in words; empty when every current one does."""
+    """Which published torch wheels serve a compute capability, in words; empty when every current one does."""
     if capability < (5, 0):
         return "no current torch wheel has kernels for it (CUDA 12 has dropped it)"
     if capability < (7, 0):
         return "CUDA 12.6 wheels of torch up to 2.14 still have kernels for it: pip install torch --index-url https://download.pytorch.org/whl/cu126"
     if capability < (7, 5):
         return "CUDA 12.6 wheels of torch up to 2.14 (and 12.8 up to 2.10) still have kernels for it; CUDA 13 wheels have none"
+    if capability[0] == 11:
+        return "only CUDA 13 wheels for Arm have kernels for it"
+    if capability >= (10, 0):
+        return "only wheels built with CUDA 12.8 or later have kernels for it"
     return ""
 
 

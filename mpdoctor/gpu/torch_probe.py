@@ -51,7 +51,7 @@ os.write(out, json.dumps(facts).encode())
 
 
 def ask(limit: float = 120.0) -> dict[str, Any]:
-    """torch's facts, or `{"error": why}`. Importing torch takes seconds."""
+    """What torch tells, or `{"error": why}`. Importing torch takes seconds."""
     try:
         run = subprocess.run([sys.executable, "-c", _CODE], capture_output=True, timeout=limit, check=False, env=os.environ.copy())
     except subprocess.TimeoutExpired:

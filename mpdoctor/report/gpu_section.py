@@ -46,6 +46,8 @@ def _devices(report: Report, ink: Ink) -> list[Text]:
         lines.append(ink.join((f"{label:<5} ", "cyan"), (first.name, "bold"), (f"  {facts}" if facts else "", "dim")))
         lines += [_labelled(name, text, style, ink) for name, text, style in _lines(first, _advice(report, first))]
         lines += [_labelled("health", f"{who}{text}", style, ink) for who, (text, style) in _healths(gpus, report)]
+        if now := _now(gpus):
+            lines.append(_labelled("now", now, "dim", ink))
     return lines
 
 
@@ -82,6 +84,23 @@ def _healths(gpus: list[GpuInfo], report: Report) -> list[tuple[str, tuple[str, 
     for gpu in gpus:
         groups.setdefault(_health(gpu, report), []).append(gpu.ref.index or 0)
     return [(f"GPU {ranges(numbers)}: " if len(groups) > 1 else "", told) for told, numbers in groups.items()]
+
+
+def _now(gpus: list[GpuInfo]) -> str:
+    """Temperature, power, memory and load of a group, from the lowest to the highest; what is not told is left out."""
+    gauges = (
+        ("temperature_celsius", 1, "°C"),
+        ("power_watts", 1, "W"),
+        ("memory_used_bytes", 2**30, "GiB in use"),
+        ("utilization_percent", 1, "% busy"),
+    )
+    parts = []
+    for metric, unit, word in gauges:
+        values = [value / unit for value in (gpu.metric(metric).value for gpu in gpus) if isinstance(value, int | float)]
+        if values:
+            low, high = f"{min(values):.3g}", f"{max(values):.3g}"
+            parts.append(f"{low if low == high else f'{low}-{high}'} {word}")
+    return ", ".join(parts)
 
 
 def ranges(numbers: list[int]) -> str:

@@ -59,7 +59,11 @@ def command(fake_nvml):
     """Runs `mpdoctor gpu` as a user does, on the machine of a spec."""
 
     def command(spec: str | Path | None, *arguments: str, timeout: float = 60, **environment: str) -> subprocess.CompletedProcess:
-        env = {name: value for name, value in os.environ.items() if name not in ("CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER", "COLUMNS", "LD_LIBRARY_PATH")}
+        env = {
+            name: value
+            for name, value in os.environ.items()
+            if name not in ("CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER", "COLUMNS", "LD_LIBRARY_PATH")
+        }
         if spec is not None:
             env |= {"LD_LIBRARY_PATH": str(fake_nvml), "FAKE_NVML_SPEC": str(spec if isinstance(spec, Path) else SPECS / f"{spec}.spec")}
         arguments = arguments if "--kernel-log" in arguments else (*arguments, "--kernel-log", str(QUIET_LOG))

@@ -67,7 +67,8 @@ def test_a_newer_nvidia_gpu_says_what_is_assumed():
 
 
 @pytest.mark.parametrize(
-    ("version", "target"), [(90402, "gfx942"), (90010, "gfx90a"), (90008, "gfx908"), (90500, "gfx950"), (110000, "gfx1100"), (120001, "gfx1201"), (0, None)]
+    ("version", "target"),
+    [(90402, "gfx942"), (90010, "gfx90a"), (90008, "gfx908"), (90500, "gfx950"), (110000, "gfx1100"), (120001, "gfx1201"), (0, None)],
 )
 def test_the_kernel_drivers_number_is_an_llvm_target(version, target):
     assert amd.target(version) == target

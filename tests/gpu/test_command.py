@@ -98,6 +98,7 @@ def test_the_fp8_question_is_answered_for_a_card_that_is_not_here(command):
         (["--sysroot", "/no/such/folder"], "no such folder"),
         (["--kernel-log", "/no/such/file"], "no such file"),
         (["--watch", "x"], "watch"),
+        (["--gpu", "v100", "--sysroot", "/"], "need not be here"),
         (["--timeout", "0"], "timeout"),
     ],
 )

@@ -16,7 +16,9 @@ def test_several_at_once_in_their_order_each_once():
     assert names("v100,a100", "4x h100", "V100-32GB", "8.6") == ["Tesla V100", "A100", "H100", "compute capability 8.6"]
 
 
-@pytest.mark.parametrize(("text", "capability"), [("8.6", (8, 6)), ("sm_86", (8, 6)), ("sm90a", (9, 0)), ("sm_120", (12, 0)), ("cc 7.5", (7, 5)), ("14.0", (14, 0))])
+@pytest.mark.parametrize(
+    ("text", "capability"), [("8.6", (8, 6)), ("sm_86", (8, 6)), ("sm90a", (9, 0)), ("sm_120", (12, 0)), ("cc 7.5", (7, 5)), ("14.0", (14, 0))]
+)
 def test_a_compute_capability_is_a_gpu(text, capability):
     (gpu,) = resolve_gpus([text])
     assert gpu.compute_capability.value == capability

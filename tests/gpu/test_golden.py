@@ -2,15 +2,20 @@
 
 import json
 import re
+from pathlib import Path
 
+import jsonschema
 import pytest
 
+import mpdoctor.report
 from mpdoctor.gpu.examine import examine
 from mpdoctor.gpu.probe import probe
 from mpdoctor.report.formats import json as json_format
 from mpdoctor.report.formats import text
 from mpdoctor.report.renderer import RenderOptions
 from tests.gpu.conftest import FIXTURES, HANGS, MACHINES, QUIET_LOG, machine_names, spec_names
+
+SCHEMA = json.loads((Path(mpdoctor.report.__file__).parent / "schema" / "report-1.json").read_text(encoding="utf-8"))
 
 SHARES_MEMORY = ("gb10", "jetson_thor", "orin")
 WITH_XIDS = ("a100_sick", "eight_one_lost", "one_lost")
@@ -20,6 +25,7 @@ def shown(machine) -> str:
     report = examine(machine)
     assert not report.crashes, report.crashes[0].traceback
     document = json.loads(json_format.render(report, RenderOptions()))
+    jsonschema.validate(document, SCHEMA)
     document["mpdoctor"] = "VERSION"
     document["checklist"] = {entry["cause"]: entry["standing"] for entry in document["checklist"]}  # the words are tested with the causes
     compact = json.dumps(document, indent=1, ensure_ascii=False).replace(str(FIXTURES), "fixtures/gpu")

@@ -31,7 +31,9 @@ def answering(behaviour):
 
 def interview(behaviour, monkeypatch, *, limit=20.0, patience=10.0):
     monkeypatch.setattr(isolation, "may_fork", lambda: True)
-    return Interview(lambda left_out: [sys.executable, "-c", "raise SystemExit(7)"], limit=limit, patience=patience, answer=answering(behaviour)).result()
+    return Interview(
+        lambda left_out: [sys.executable, "-c", "raise SystemExit(7)"], limit=limit, patience=patience, answer=answering(behaviour)
+    ).result()
 
 
 def crash():

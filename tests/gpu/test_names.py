@@ -75,7 +75,9 @@ def test_every_card_is_found_by_its_own_name(card):
     assert len(found) == 1 or "Ada" in "".join(other.name for other in found)
 
 
-@pytest.mark.parametrize(("typed", "size"), [("h100-80gb", 80), ("a100 40GB", 40), ("A100-SXM4-80GB", 80), ("a100", None), ("t4", 16), ("a100 60gb", None)])
+@pytest.mark.parametrize(
+    ("typed", "size"), [("h100-80gb", 80), ("a100 40GB", 40), ("A100-SXM4-80GB", 80), ("a100", None), ("t4", 16), ("a100 60gb", None)]
+)
 def test_a_memory_size_in_the_name_is_taken_when_it_is_on_sale(typed, size):
     assert match(typed).memory_gib == size
 
@@ -88,7 +90,8 @@ def test_a_name_of_two_generations_is_refused_with_both(typed):
 
 
 @pytest.mark.parametrize(
-    ("typed", "near"), [("rtx 9090", "RTX 4090"), ("4o90", "RTX 4090"), ("h10", "H100"), ("mi300z", "MI300X"), ("v1000", "Tesla V100"), ("a10x", "A10")]
+    ("typed", "near"),
+    [("rtx 9090", "RTX 4090"), ("4o90", "RTX 4090"), ("h10", "H100"), ("mi300z", "MI300X"), ("v1000", "Tesla V100"), ("a10x", "A10")],
 )
 def test_an_unknown_name_is_told_with_the_nearest(typed, near):
     with pytest.raises(UsageError) as told:

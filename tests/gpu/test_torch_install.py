@@ -102,6 +102,17 @@ def test_arch_lists_of_torch():
     assert codes(["sm_50", "sm_90a", "sm_120", "compute_120"]) == ((5, 0), (9, 0), (12, 0))
 
 
-@pytest.mark.parametrize(("capability", "words"), [((3, 5), "no current torch wheel"), ((6, 1), "12.6"), ((7, 0), "12.8 up to 2.10"), ((7, 5), ""), ((9, 0), "")])
+@pytest.mark.parametrize(
+    ("capability", "words"),
+    [
+        ((3, 5), "no current torch wheel"),
+        ((6, 1), "12.6"),
+        ((7, 0), "12.8 up to 2.10"),
+        ((7, 5), ""),
+        ((9, 0), ""),
+        ((12, 0), "12.8"),
+        ((11, 0), "Arm"),
+    ],
+)
 def test_wheels_that_still_serve_old_gpus(capability, words):
     assert words in wheels_for(capability) and bool(words) == bool(wheels_for(capability))

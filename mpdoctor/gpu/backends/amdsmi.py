@@ -18,7 +18,9 @@ def ask(limit: float) -> dict[str, dict[str, Any]]:
     if not installed:
         return {}
     try:
-        answers = Interview(lambda left_out: [sys.executable, "-m", "mpdoctor.gpu.backends.amdsmi_child", left_out], limit=limit, patience=limit / 3).result()
+        answers = Interview(
+            lambda left_out: [sys.executable, "-m", "mpdoctor.gpu.backends.amdsmi_child", left_out], limit=limit, patience=limit / 3
+        ).result()
     except OSError:
         return {}
     return {facts["pci_bus_id"].lower(): facts for facts in answers.got.values() if facts.get("pci_bus_id")}

@@ -28,7 +28,11 @@ def ask_device(wire: Wire, smi: Any, index: int, handle: Any) -> None:
 
     def ecc() -> Answer:
         counts = smi.amdsmi_get_gpu_total_ecc_count(handle)
-        return {"ecc_enabled": True, "ecc_corrected_volatile": int(counts["correctable_count"]), "ecc_uncorrected_volatile": int(counts["uncorrectable_count"])}
+        return {
+            "ecc_enabled": True,
+            "ecc_corrected_volatile": int(counts["correctable_count"]),
+            "ecc_uncorrected_volatile": int(counts["uncorrectable_count"]),
+        }
 
     wire.ask(index, "address", lambda: {"pci_bus_id": str(smi.amdsmi_get_gpu_device_bdf(handle))})
     wire.ask(index, "asic", asic)

@@ -55,5 +55,10 @@ def _device(name: str, flags: set[str], memory: int | None) -> GpuInfo:
 
 def _mac_flags(facts: dict[str, str]) -> set[str]:
     """Flags under the names that Linux has for them."""
-    names = {"hw.optional.arm.FEAT_BF16": "bf16", "hw.optional.arm.FEAT_FP16": "asimdhp", "hw.optional.avx2_0": "avx2", "hw.optional.avx512f": "avx512f"}
+    names = {
+        "hw.optional.arm.FEAT_BF16": "bf16",
+        "hw.optional.arm.FEAT_FP16": "asimdhp",
+        "hw.optional.avx2_0": "avx2",
+        "hw.optional.avx512f": "avx512f",
+    }
     return {flag for key, flag in names.items() if facts.get(key) == "1"}

@@ -18,8 +18,9 @@ from mpdoctor.gpu.capability import nvidia
 REASONS = {
     1: "NVML not initialised", 2: "invalid argument", 3: "not supported", 4: "no permission", 6: "not found", 8: "insufficient external power",
     9: "driver not loaded", 10: "timeout", 11: "interrupt problem", 12: "library not found", 13: "not in this driver", 14: "corrupted infoROM",
-    15: "GPU is lost", 16: "GPU requires reset", 17: "operating system error", 18: "driver and library versions differ", 19: "in use", 20: "out of memory",
-    21: "no data", 22: "ECC not supported in vGPU", 27: "not ready", 28: "no GPU found", 29: "invalid state", 999: "unknown error",
+    15: "GPU is lost", 16: "GPU requires reset", 17: "operating system error", 18: "driver and library versions differ", 19: "in use",
+    20: "out of memory", 21: "no data", 22: "ECC not supported in vGPU", 27: "not ready", 28: "no GPU found", 29: "invalid state",
+    999: "unknown error",
 }  # fmt: skip
 """NVML's return codes (nvml.h) in words."""
 
@@ -65,7 +66,8 @@ _ONLY_WITH_ECC = tuple(question for question in METRICS if question.startswith((
 VIRTUALIZATION = {0: "none", 1: "passthrough", 2: "vgpu-guest", 3: "vgpu-host", 4: "vgpu-host"}
 COMPUTE_MODES = {0: "default", 1: "exclusive-thread", 2: "prohibited", 3: "exclusive-process"}
 RECOVERY_ACTIONS = {
-    0: "none", 1: "reset", 2: "reboot the node", 3: "drain peer-to-peer work", 4: "drain and reset", 5: "reset IMEX", 6: "reset the bus", 7: "reboot the system"
+    0: "none", 1: "reset", 2: "reboot the node", 3: "drain peer-to-peer work", 4: "drain and reset", 5: "reset IMEX", 6: "reset the bus",
+    7: "reboot the system",
 }  # fmt: skip
 CLOCK_REASONS = {
     0x1: "idle", 0x2: "application clocks", 0x4: "software power cap", 0x8: "hardware slowdown", 0x10: "sync boost", 0x20: "software thermal",
@@ -73,7 +75,7 @@ CLOCK_REASONS = {
 }  # fmt: skip
 
 _CHILD = "import sys; sys.path.append(sys.argv.pop(1)); import nvml_child; nvml_child.main()"
-"""Run with -I and -S: the child needs nothing that the environment or site-packages add. As an imported module, unlike a script, it is compiled once."""
+"""Run with -I and -S: the child needs nothing that the environment or site-packages add. An imported module, unlike a script, is compiled once."""
 
 SHARES_SYSTEM_MEMORY = frozenset({(5, 3), (6, 2), (7, 2), (8, 7), (11, 0), (12, 1)})
 """Compute capabilities of systems whose GPU has no memory of its own: NVML has no numbers there."""

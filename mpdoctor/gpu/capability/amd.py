@@ -11,13 +11,14 @@ from mpdoctor.core.device import FormatSupport, Support
 _TC, _NATIVE, _EMULATED, _NONE = Support.TENSOR_CORES, Support.NATIVE, Support.EMULATED, Support.NONE
 
 FLUSHES = "fp16 and bf16 matrix instructions flush subnormals to zero (MI200): fp16 gradients below 6.1e-5 are lost inside products"
+HALF_RATE = "bf16 matrix products run at half of fp16's rate"
 FNUZ = "fp8 is FNUZ (e4m3fnuz, largest value 240, not 448): weights and scales of OCP fp8 do not carry over"
 
 _BY_TARGET: tuple[tuple[str, str, FormatSupport], ...] = (
     # prefix, architecture, formats; the longest matching prefix wins
     ("gfx900", "GCN5", FormatSupport(fp16=_NATIVE, bf16=_EMULATED, tf32=_NONE, fp8=_NONE, fp4=_NONE)),
     ("gfx906", "GCN5", FormatSupport(fp16=_NATIVE, bf16=_EMULATED, tf32=_NONE, fp8=_NONE, fp4=_NONE)),
-    ("gfx908", "CDNA", FormatSupport(fp16=_TC, bf16=_TC, tf32=_NONE, fp8=_NONE, fp4=_NONE, notes=("bf16 matrix products run at half of fp16's rate",))),
+    ("gfx908", "CDNA", FormatSupport(fp16=_TC, bf16=_TC, tf32=_NONE, fp8=_NONE, fp4=_NONE, notes=(HALF_RATE,))),
     ("gfx90a", "CDNA2", FormatSupport(fp16=_TC, bf16=_TC, tf32=_NONE, fp8=_NONE, fp4=_NONE, notes=(FLUSHES,))),
     ("gfx94", "CDNA3", FormatSupport(fp16=_TC, bf16=_TC, tf32=_TC, fp8=_TC, fp4=_NONE, notes=(FNUZ,))),
     ("gfx95", "CDNA4", FormatSupport(fp16=_TC, bf16=_TC, tf32=_TC, fp8=_TC, fp4=_TC, notes=("fp8 is OCP, with MX formats",))),
@@ -30,8 +31,9 @@ _BY_TARGET: tuple[tuple[str, str, FormatSupport], ...] = (
 
 
 _NAMES = {
-    0x66A1: "Instinct MI50", 0x66AF: "Radeon VII", 0x738C: "Instinct MI100", 0x738E: "Instinct MI100", 0x7408: "Instinct MI250X", 0x740C: "Instinct MI250X/MI250",
-    0x740F: "Instinct MI210", 0x74A0: "Instinct MI300A", 0x74A1: "Instinct MI300X", 0x74A2: "Instinct MI308X", 0x74A5: "Instinct MI325X",
+    0x66A1: "Instinct MI50", 0x66AF: "Radeon VII", 0x738C: "Instinct MI100", 0x738E: "Instinct MI100", 0x7408: "Instinct MI250X",
+    0x740C: "Instinct MI250X/MI250", 0x740F: "Instinct MI210", 0x74A0: "Instinct MI300A", 0x74A1: "Instinct MI300X", 0x74A2: "Instinct MI308X",
+    0x74A5: "Instinct MI325X",
     0x75A0: "Instinct MI350X", 0x75A3: "Instinct MI355X", 0x73BF: "Radeon RX 6800/6900 XT", 0x744C: "Radeon RX 7900", 0x7448: "Radeon Pro W7900",
     0x747E: "Radeon RX 7700/7800 XT", 0x7480: "Radeon RX 7600", 0x7550: "Radeon RX 9070", 0x7551: "Radeon AI PRO R9700", 0x7590: "Radeon RX 9060 XT",
 }  # fmt: skip

@@ -10,19 +10,15 @@ from collections.abc import Set as AbstractSet
 
 from mpdoctor.core.device import FormatSupport, Support
 
-TELLING = frozenset({"amx_bf16", "amx_fp16", "amx_tile", "avx512_bf16", "avx512_fp16", "avx512f", "avx2", "asimdhp", "fphp", "bf16", "sve", "sve2", "svebf16", "sme"})
+TELLING = frozenset(
+    {"amx_bf16", "amx_fp16", "amx_tile", "avx512_bf16", "avx512_fp16", "avx512f", "avx2", "asimdhp", "fphp", "bf16", "sve", "sve2", "svebf16", "sme"}
+)
 """Flags that say something about training; others are left out of the report."""
 
 
 def formats(flags: AbstractSet[str]) -> FormatSupport:
     """Support for each training format."""
-    bf16 = (
-        Support.TENSOR_CORES
-        if "amx_bf16" in flags
-        else Support.NATIVE
-        if flags & {"avx512_bf16", "bf16", "svebf16"}
-        else Support.EMULATED
-    )
+    bf16 = Support.TENSOR_CORES if "amx_bf16" in flags else Support.NATIVE if flags & {"avx512_bf16", "bf16", "svebf16"} else Support.EMULATED
     fp16 = Support.TENSOR_CORES if "amx_fp16" in flags else Support.NATIVE if flags & {"avx512_fp16", "asimdhp"} else Support.EMULATED
     notes = []
     if bf16 is Support.EMULATED:

@@ -102,6 +102,8 @@ def _bf16(capability: Capability, notes: list[str]) -> Support:
     if capability >= (8, 0):
         return Support.TENSOR_CORES
     if capability >= (7, 0):
-        notes.append("bf16: emulated through fp32, slower than fp32; torch.compile and cuDNN convolutions refuse it, although torch calls it supported")
+        notes.append(
+            "bf16: emulated through fp32, slower than fp32; torch.compile and cuDNN convolutions refuse it, although torch calls it supported"
+        )
         return Support.EMULATED
     return Support.STORAGE if capability >= (5, 0) else Support.NONE

@@ -17,8 +17,9 @@ from mpdoctor.report.renderer import RenderOptions
 from tests.gpu.conftest import SPECS
 
 FUNCTIONS = (
-    "Name", "UUID", "PciInfo", "CudaComputeCapability", "VirtualizationMode", "MemoryInfo", "MigMode", "MaxMigDeviceCount", "MigDeviceHandleByIndex", "EccMode",
-    "TotalEccErrors", "MemoryErrorCounter", "SramEccErrorStatus", "RemappedRows", "RowRemapperHistogram", "RetiredPages", "RetiredPagesPendingStatus",
+    "Name", "UUID", "PciInfo", "CudaComputeCapability", "VirtualizationMode", "MemoryInfo", "MigMode", "MaxMigDeviceCount", "MigDeviceHandleByIndex",
+    "EccMode", "TotalEccErrors", "MemoryErrorCounter", "SramEccErrorStatus", "RemappedRows", "RowRemapperHistogram", "RetiredPages",
+    "RetiredPagesPendingStatus",
     "RepairStatus", "FieldValues", "CurrentClocksEventReasons", "Temperature", "TemperatureThreshold", "MarginTemperature", "PowerUsage",
     "EnforcedPowerLimit", "PersistenceMode", "ComputeMode", "UtilizationRates", "ComputeRunningProcesses", "HandleByIndex",
 )  # fmt: skip

@@ -106,7 +106,7 @@ def test_sysctl_lines():
     assert sysctl.parse("a.b: 1\nnonsense\nc: x: y\n") == {"a.b": "1", "c": "x: y"}
 
 
-FAKE_AMDSMI = '''
+FAKE_AMDSMI = """
 import enum
 
 class AmdSmiTemperatureType(enum.IntEnum):
@@ -140,7 +140,7 @@ def amdsmi_get_gpu_bad_page_info(handle):
 
 def amdsmi_get_temp_metric(handle, sensor, metric):
     return 47
-'''
+"""
 
 
 @pytest.fixture

@@ -1,8 +1,8 @@
 """Something holds the GPU's clocks back.
 
 What it looks for
-    Reasons that the driver gives for lower clocks: heat, the power brake or a hardware slowdown (a warning); a power cap, which is normal under load,
-    only as a remark.
+    Reasons that the driver gives for lower clocks: heat, the power brake or a hardware slowdown (a warning); a power cap, which is normal under
+    load, only as a remark.
 
 Why training breaks
     It is slower. It is never a cause of NaN.

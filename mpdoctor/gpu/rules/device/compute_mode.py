@@ -4,8 +4,8 @@ What it looks for
     Compute mode "prohibited" (an error) or "exclusive" (a remark).
 
 Why training breaks
-    Prohibited: CUDA cannot use the GPU ("all CUDA-capable devices are busy or unavailable"). Exclusive: a second process cannot, which ends data loaders
-    that touch CUDA, and several ranks on one GPU.
+    Prohibited: CUDA cannot use the GPU ("all CUDA-capable devices are busy or unavailable"). Exclusive: a second process cannot, which ends data
+    loaders that touch CUDA, and several ranks on one GPU.
 
 When it is fine
     Exclusive mode is common on clusters.

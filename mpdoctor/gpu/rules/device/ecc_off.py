@@ -4,8 +4,8 @@ What it looks for
     ECC mode off, or to be switched off or on by the next reset.
 
 Why training breaks
-    A flipped bit in memory is not noticed: a weight or a gradient becomes another number, at worst inf or NaN, and nothing tells. Training cannot tell
-    such an error from a bug.
+    A flipped bit in memory is not noticed: a weight or a gradient becomes another number, at worst inf or NaN, and nothing tells. Training cannot
+    tell such an error from a bug.
 
 When it is fine
     When the memory or the speed that it costs is needed, and runs are repeated.
@@ -37,7 +37,9 @@ def check(gpu: GpuInfo) -> Iterator[Hit]:
         )
     elif now and later is False:
         yield Hit(
-            message="the next reset will switch ECC off: memory errors would be silent then", at=gpu.ref, remedy=Remedy(text="nvidia-smi -e 1 keeps it on.")
+            message="the next reset will switch ECC off: memory errors would be silent then",
+            at=gpu.ref,
+            remedy=Remedy(text="nvidia-smi -e 1 keeps it on."),
         )
 
 

@@ -4,11 +4,12 @@ What it looks for
     GTX 16 cards, T400 to T2000, MX450 and MX550, by name and then by PCI id: their compute capability, 7.5, is that of cards without the fault.
 
 Why training breaks
-    cuDNN's fp16 convolutions return NaN on the chips TU116 and TU117. Three fp16 convolutions in a row are enough; loss scaling cannot help. bf16 is
-    emulated there and slower than fp32.
+    cuDNN's fp16 convolutions return NaN on the chips TU116 and TU117. Three fp16 convolutions in a row are enough; loss scaling cannot help. bf16
+    is emulated there and slower than fp32.
 
 When it is fine
-    Models without convolutions may work in fp16: test one forward pass first. `torch.backends.cudnn.benchmark = True` has made it go away for some.
+    Models without convolutions may work in fp16: test one forward pass first. `torch.backends.cudnn.benchmark = True` has made it go away for
+    some.
 
 How to confirm
     Run one Conv2d in fp16 on random input and look for NaN.
@@ -38,4 +39,6 @@ def check(gpu: GpuInfo) -> Iterator[Hit]:
         )
 
 
-RULE: Rule[GpuInfo] = Rule(code="GPU210", severity=Severity.WARNING, check=check, cause="kernel", confidence=Confidence.MEDIUM, needs=("compute_capability",))
+RULE: Rule[GpuInfo] = Rule(
+    code="GPU210", severity=Severity.WARNING, check=check, cause="kernel", confidence=Confidence.MEDIUM, needs=("compute_capability",)
+)

@@ -4,8 +4,8 @@ What it looks for
     AMD MI200 (gfx90a), whose matrix instructions treat subnormals as zero.
 
 Why training breaks
-    fp16 values below 6.1e-5 vanish inside matrix products, three orders of magnitude earlier than on other GPUs (6e-8): gradients underflow although the
-    loss scale looks right.
+    fp16 values below 6.1e-5 vanish inside matrix products, three orders of magnitude earlier than on other GPUs (6e-8): gradients underflow
+    although the loss scale looks right.
 
 When it is fine
     bf16, whose subnormals are smaller than any gradient. MIOpen's and rocBLAS's alternate implementation avoids it in the backward pass.
@@ -32,7 +32,9 @@ def check(gpu: GpuInfo) -> Iterator[Hit]:
         yield Hit(
             message="fp16 values below 6.1e-5 become zero in matrix products on this GPU (MI200)",
             at=gpu.ref,
-            remedy=Remedy(text="Train in bf16; for fp16 keep MIOPEN_DEBUG_CONVOLUTION_ATTRIB_FP16_ALT_IMPL and ROCBLAS's alternate implementation on."),
+            remedy=Remedy(
+                text="Train in bf16; for fp16 keep MIOPEN_DEBUG_CONVOLUTION_ATTRIB_FP16_ALT_IMPL and ROCBLAS's alternate implementation on."
+            ),
         )
 
 

@@ -4,8 +4,8 @@ What it looks for
     AMD MI300 (gfx94x), whose fp8 is the FNUZ encoding.
 
 Why training breaks
-    e4m3fnuz reaches 240, OCP's e4m3 448; the same bits mean half the value. Checkpoints and scales in fp8 that were made on an H100 are wrong here by a
-    factor of two, or saturate.
+    e4m3fnuz reaches 240, OCP's e4m3 448; the same bits mean half the value. Checkpoints and scales in fp8 that were made on an H100 are wrong
+    here by a factor of two, or saturate.
 
 When it is fine
     bf16 and fp16 are the same everywhere; libraries that convert between the encodings (torch has both dtypes).

@@ -4,8 +4,8 @@ What it looks for
     Compute capability 12.x: GeForce RTX 50, RTX PRO Blackwell, GB10.
 
 Why training breaks
-    Transformer Engine has no MXFP8 on 12.x, and its default NVFP4 recipe (random Hadamard transform, stochastic rounding) ends with "CUDA Error: invalid
-    argument". The recipes of a B200 do not carry over.
+    Transformer Engine has no MXFP8 on 12.x, and its default NVFP4 recipe (random Hadamard transform, stochastic rounding) ends with "CUDA Error:
+    invalid argument". The recipes of a B200 do not carry over.
 
 When it is fine
     bf16, or fp8 with per-tensor or current scaling.
@@ -33,7 +33,9 @@ def check(gpu: GpuInfo) -> Iterator[Hit]:
         yield Hit(
             message="fp8 here is per-tensor or current scaling only; MXFP8 and the default NVFP4 recipe fail on 12.x",
             at=gpu.ref,
-            remedy=Remedy(text="For fp8 use Float8CurrentScaling; for NVFP4 use NVFP4BlockScaling(disable_rht=True, disable_stochastic_rounding=True)."),
+            remedy=Remedy(
+                text="For fp8 use Float8CurrentScaling; for NVFP4 use NVFP4BlockScaling(disable_rht=True, disable_stochastic_rounding=True)."
+            ),
         )
 
 

@@ -32,7 +32,9 @@ def check(gpu: GpuInfo) -> Iterator[Hit]:
             yield Hit(
                 message="the driver has lost this GPU (fallen off the bus)",
                 at=gpu.ref,
-                remedy=Remedy(text="Take it out of the job (CUDA_VISIBLE_DEVICES), reboot; if it comes back lost, check power and seating, or replace it."),
+                remedy=Remedy(
+                    text="Take it out of the job (CUDA_VISIBLE_DEVICES), reboot; if it comes back lost, check power and seating, or replace it."
+                ),
             )
         case "needs reset":
             yield Hit(message="this GPU must be reset before it works again", at=gpu.ref, remedy=Remedy(text="nvidia-smi --gpu-reset, or reboot."))

@@ -31,7 +31,11 @@ def check(gpu: GpuInfo) -> Iterator[Hit]:
     processes = gpu.metric("processes").value or []
     share = used / total if used is not None and total else 0.0
     if processes or share > 0.1:
-        who = f"{len(processes)} process{'es' if len(processes) != 1 else ''} (pid {', '.join(str(p['pid']) for p in processes[:4])})" if processes else "somebody"
+        who = (
+            f"{len(processes)} process{'es' if len(processes) != 1 else ''} (pid {', '.join(str(p['pid']) for p in processes[:4])})"
+            if processes
+            else "somebody"
+        )
         much = f"{used / 2**30:.3g} of {total / 2**30:.3g} GiB in use" if used is not None and total else "memory in use is not told"
         yield Hit(message=f"{who} on this GPU, {much}", at=gpu.ref)
 

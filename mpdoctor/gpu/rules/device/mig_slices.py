@@ -4,8 +4,8 @@ What it looks for
     MIG mode on with MIG devices, or a change of the mode that waits for a reset.
 
 Why training breaks
-    A process sees one MIG device only (no NCCL between them), with its share of memory; the parent's memory counters need not be readable, and error
-    counters are the parent's.
+    A process sees one MIG device only (no NCCL between them), with its share of memory; the parent's memory counters need not be readable, and
+    error counters are the parent's.
 
 When it is fine
     When a slice is what the job was planned for.

@@ -27,7 +27,11 @@ from mpdoctor.core.rule import Hit, Rule
 
 def check(gpu: GpuInfo) -> Iterator[Hit]:
     """Read the flags."""
-    parts = [name for name, metric in (("memory channel", "repair_pending_channel"), ("compute unit (TPC)", "repair_pending_tpc")) if gpu.metric(metric).value]
+    parts = [
+        name
+        for name, metric in (("memory channel", "repair_pending_channel"), ("compute unit (TPC)", "repair_pending_tpc"))
+        if gpu.metric(metric).value
+    ]
     if parts:
         yield Hit(message=f"the repair of a {' and a '.join(parts)} waits for a reset", at=gpu.ref, remedy=Remedy(text="Drain the GPU and reset it."))
 

@@ -1,7 +1,8 @@
 """Memory pages of this GPU have been taken out of use.
 
 What it looks for
-    Retired pages: after double-bit errors (a warning), or after repeated single-bit errors (a remark). 60 and more are an error: NVIDIA's drivers hold 64.
+    Retired pages: after double-bit errors (a warning), or after repeated single-bit errors (a remark). 60 and more are an error: NVIDIA's drivers
+    hold 64.
 
 Why training breaks
     Retired pages are harmless themselves; their number tells the state of the memory.

@@ -31,4 +31,6 @@ def check(gpu: GpuInfo) -> Iterator[Hit]:
         yield Hit(message="a broken memory row could not be replaced: no spare rows left", at=gpu.ref, remedy=Remedy(text="Have this GPU replaced."))
 
 
-RULE: Rule[GpuInfo] = Rule(code="GPU303", severity=Severity.ERROR, confidence=Confidence.MEDIUM, check=check, cause="hardware", needs=("remap_failed",))
+RULE: Rule[GpuInfo] = Rule(
+    code="GPU303", severity=Severity.ERROR, confidence=Confidence.MEDIUM, check=check, cause="hardware", needs=("remap_failed",)
+)

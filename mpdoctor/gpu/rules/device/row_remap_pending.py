@@ -28,7 +28,13 @@ from mpdoctor.core.rule import Hit, Rule
 def check(gpu: GpuInfo) -> Iterator[Hit]:
     """Read the flag."""
     if gpu.metric("remap_pending").value:
-        yield Hit(message="a broken memory row waits to be replaced by a reset", at=gpu.ref, remedy=Remedy(text="Drain the GPU and reset it: nvidia-smi --gpu-reset."))
+        yield Hit(
+            message="a broken memory row waits to be replaced by a reset",
+            at=gpu.ref,
+            remedy=Remedy(text="Drain the GPU and reset it: nvidia-smi --gpu-reset."),
+        )
 
 
-RULE: Rule[GpuInfo] = Rule(code="GPU304", severity=Severity.WARNING, confidence=Confidence.MEDIUM, check=check, cause="hardware", needs=("remap_pending",))
+RULE: Rule[GpuInfo] = Rule(
+    code="GPU304", severity=Severity.WARNING, confidence=Confidence.MEDIUM, check=check, cause="hardware", needs=("remap_pending",)
+)

@@ -28,7 +28,9 @@ from mpdoctor.core.rule import Hit, Rule
 def check(gpu: GpuInfo) -> Iterator[Hit]:
     """Read the flag."""
     if gpu.metric("sram_threshold_exceeded").value:
-        yield Hit(message="uncorrected cache errors exceed NVIDIA's threshold", at=gpu.ref, remedy=Remedy(text="Take this GPU out and have it replaced."))
+        yield Hit(
+            message="uncorrected cache errors exceed NVIDIA's threshold", at=gpu.ref, remedy=Remedy(text="Take this GPU out and have it replaced.")
+        )
 
 
 RULE: Rule[GpuInfo] = Rule(

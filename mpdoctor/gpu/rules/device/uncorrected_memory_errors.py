@@ -4,8 +4,8 @@ What it looks for
     Uncorrected ECC errors since the driver was loaded (an error), or earlier in the card's life (a remark).
 
 Why training breaks
-    With ECC on, such an error ends the program that met it (Xid 48, 94, 95): it is not a source of silent NaN. But a card with many is wearing out, and
-    work that was contained in memory at that moment is lost.
+    With ECC on, such an error ends the program that met it (Xid 48, 94, 95): it is not a source of silent NaN. But a card with many is wearing
+    out, and work that was contained in memory at that moment is lost.
 
 When it is fine
     Errors of long ago, whose rows or pages have been replaced since.

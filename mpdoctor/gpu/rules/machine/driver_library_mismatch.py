@@ -4,8 +4,8 @@ What it looks for
     NVML refuses to start with "Driver/library version mismatch".
 
 Why training breaks
-    The driver's files were upgraded while the old kernel module is still loaded, often by unattended upgrades. Jobs that run go on; every new CUDA
-    process fails at once.
+    The driver's files were upgraded while the old kernel module is still loaded, often by unattended upgrades. Jobs that run go on; every new
+    CUDA process fails at once.
 
 When it is fine
     Never: no new job can start.

@@ -1,7 +1,8 @@
 """The NVIDIA driver is too old for the CUDA that torch was built with.
 
 What it looks for
-    A torch whose CUDA has a higher major version than the newest that the driver serves. Minor versions do not matter: CUDA keeps them compatible.
+    A torch whose CUDA has a higher major version than the newest that the driver serves. Minor versions do not matter: CUDA keeps them
+    compatible.
 
 Why training breaks
     "The NVIDIA driver on your system is too old": no CUDA device, and often a silent run on the CPU.

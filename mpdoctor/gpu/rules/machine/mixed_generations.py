@@ -4,8 +4,8 @@ What it looks for
     Visible GPUs that do not have the same native formats.
 
 Why training breaks
-    One precision has to fit all ranks: the weakest card decides. A job that asks `torch.cuda.is_bf16_supported()` on rank 0 may get an answer that is
-    wrong for another rank, and ranks that compute in different formats drift apart.
+    One precision has to fit all ranks: the weakest card decides. A job that asks `torch.cuda.is_bf16_supported()` on rank 0 may get an answer
+    that is wrong for another rank, and ranks that compute in different formats drift apart.
 
 When it is fine
     When a job uses one kind of GPU only, by `CUDA_VISIBLE_DEVICES`.

@@ -1,7 +1,8 @@
 """A number format that `--require` asks for is not there.
 
 What it looks for
-    A GPU that a run would use and that does not offer the format in the way asked for: `native` unless said otherwise, `emulated`, or `tensor-cores`.
+    A GPU that a run would use and that does not offer the format in the way asked for: `native` unless said otherwise, `emulated`, or
+    `tensor-cores`.
 
 Why training breaks
     A job that needs bf16 and lands on a T4 or V100 runs several times slower, fails under torch.compile, or overflows in fp16.

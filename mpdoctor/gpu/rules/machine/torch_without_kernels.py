@@ -4,8 +4,8 @@ What it looks for
     A torch wheel whose list of compute capabilities holds none that runs on the GPU. Read from torch's files; torch is not imported.
 
 Why training breaks
-    The first operation on the device ends with "no kernel image is available for execution on the device". CUDA 13 wheels have nothing for Maxwell,
-    Pascal and Volta (so none for a V100 or P100); wheels of before 2.7 have nothing for Blackwell.
+    The first operation on the device ends with "no kernel image is available for execution on the device". CUDA 13 wheels have nothing for
+    Maxwell, Pascal and Volta (so none for a V100 or P100); wheels of before 2.7 have nothing for Blackwell.
 
 When it is fine
     A torch that was built from source can have other kernels than the published wheel: `mpdoctor gpu --torch` asks it.
@@ -30,7 +30,7 @@ from mpdoctor.gpu.torch_install import codes, runs, wheels_for
 def check(machine: Machine) -> Iterator[Hit]:
     """By what torch itself says where it was asked, else by what its wheel was published with."""
     torch = machine.torch
-    for gpu in machine.accelerators if torch and torch.cuda else ():
+    for gpu in machine.accelerators if torch and torch.cuda and not machine.named else ():
         capability = gpu.compute_capability.value
         if gpu.vendor != "nvidia" or capability is None or torch is None:
             continue

@@ -1,11 +1,12 @@
 """The variable that selects devices does not select what it seems to.
 
 What it looks for
-    `CUDA_VISIBLE_DEVICES` (AMD: `ROCR_VISIBLE_DEVICES`, `HIP_VISIBLE_DEVICES`) with an entry that is no device, a device that is not here, one listed
-    twice, or an empty value.
+    `CUDA_VISIBLE_DEVICES` (AMD: `ROCR_VISIBLE_DEVICES`, `HIP_VISIBLE_DEVICES`) with an entry that is no device, a device that is not here, one
+    listed twice, or an empty value.
 
 Why training breaks
-    CUDA says nothing: the list ends at the first wrong entry, and a repeated one empties it. The job sees fewer GPUs, or none and runs on the CPU.
+    CUDA says nothing: the list ends at the first wrong entry, and a repeated one empties it. The job sees fewer GPUs, or none and runs on the
+    CPU.
 
 When it is fine
     An empty value that is meant to hide the GPUs.
