@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import traceback
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
@@ -138,10 +139,18 @@ def _with_severity(finding: Finding, wanted: Mapping[str, Severity | None]) -> F
 def _judge(members: Sequence[tuple[Document, Dialect]], options: Options, result: CheckResult) -> None:
     files: list[ConfigFile] = []
     for document, dialect in sorted(members, key=lambda member: _ORDER.index(member[1].role)):
-        config = dialect.lift(Reader(document, siblings=[file.config for file in files], version=options.version))
+        try:
+            config = dialect.lift(Reader(document, siblings=[file.config for file in files], version=options.version))
+        except Exception as error:
+            result.crashes.append(
+                Crash(what=f"dialect {dialect.name} on {document.path}", error=f"{type(error).__name__}: {error}", traceback=traceback.format_exc())
+            )
+            continue
         files.append(ConfigFile(document=document, dialect=dialect.name, role=dialect.role, config=config, plain_yaml=dialect.plain_yaml))
         result.recognised.append((document.path, dialect.name))
         result.documents.append(document)
+    if not files:
+        return
     config = merged(files)
     subject = CheckSubject(config=config, files=tuple(files), gpus=options.gpus, thresholds=options.thresholds)
     result.configs.append(config)
@@ -156,7 +165,10 @@ def _lint(path: str, text: str, options: Options, result: CheckResult, *, named:
     except NothingToJudge as error:
         result.skipped.append(Skipped(what=path, why=error.message))
         return
-    if not named and any(skipped.what == path and "neither torch" in skipped.why for skipped in outcome.skipped):
+    passed_over = [skipped for skipped in outcome.skipped if skipped.what == path]
+    if passed_over and not outcome.findings:
+        # Not a training script: said so when it was named, counted when it was met on a walk.
+        result.skipped += passed_over if named else []
         result.unrecognised.append(path)
         return
     result.recognised.append((path, "script"))

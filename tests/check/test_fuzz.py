@@ -79,11 +79,15 @@ def _keys(tree) -> list[str]:
 
 
 NUMBERS = st.integers() | st.floats() | st.sampled_from([0, -1, 1, 2**32, 1e400, 1e-320, -0.0, 10**400])
-TEXTS = st.sampled_from(["auto", "???", "${a.b}", "2e-5", "no", "fp16", "bfloat16", "AdamW", "16-true", "t5-base", "google/gemma-3-4b", "zero3", ""]) | st.text(max_size=6)
+TEXTS = st.sampled_from(
+    ["auto", "???", "${a.b}", "2e-5", "no", "fp16", "bfloat16", "AdamW", "16-true", "t5-base", "google/gemma-3-4b", "zero3", ""]
+) | st.text(max_size=6)
 LEAVES = st.none() | st.booleans() | NUMBERS | TEXTS
 TREE_KEYS = st.deferred(lambda: st.sampled_from(known_keys())) | st.text(max_size=5)
 TREES = st.dictionaries(
-    TREE_KEYS, st.recursive(LEAVES, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(TREE_KEYS, inner, max_size=5), max_leaves=20), max_size=14
+    TREE_KEYS,
+    st.recursive(LEAVES, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(TREE_KEYS, inner, max_size=5), max_leaves=20),
+    max_size=14,
 )
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from mpdoctor.check.engine import RULES
 from mpdoctor.check.pipeline import Options, check_files
 from mpdoctor.check.repair import repairs
 from mpdoctor.core import rule
-from mpdoctor.check.engine import RULES
 
 
 def plan(*paths, gpus=()):
@@ -42,7 +42,9 @@ def test_comments_formatting_and_line_ends_stay(tmp_path, cards):
 def test_json_values_change_and_comments_stay(tmp_path):
     (tmp_path / "train.yaml").write_text("learning_rate: 2.0e-5\noutput_dir: out\nbf16: true\nper_device_train_batch_size: 4\n")
     ds = tmp_path / "ds.json"
-    ds.write_text('{\n  // hjson\n  "train_micro_batch_size_per_gpu": 8, // wrong\n  "zero_optimization": {"stage": 2},\n  "bf16": {"enabled": "auto"}\n}\n')
+    ds.write_text(
+        '{\n  // hjson\n  "train_micro_batch_size_per_gpu": 8, // wrong\n  "zero_optimization": {"stage": 2},\n  "bf16": {"enabled": "auto"}\n}\n'
+    )
     planned, codes = plan(tmp_path / "train.yaml", ds)
     assert "CFG803" in codes
     assert [repair.path for repair in planned] == [str(ds)]

@@ -154,14 +154,18 @@ def test_bases_outside_are_not_read(files):
 
 
 def test_interpolation_points_to_where_the_value_stands(files):
-    files(run__yaml="variables:\n  lr: 0.5\nmax_duration: 10ba\nglobal_train_batch_size: 8\ntrain_loader: {name: text}\nprecision: amp_bf16\noptimizer: {name: adamw, lr: '${variables.lr}'}\n")
+    files(
+        run__yaml="variables:\n  lr: 0.5\nmax_duration: 10ba\nglobal_train_batch_size: 8\n"
+        "train_loader: {name: text}\nprecision: amp_bf16\noptimizer: {name: adamw, lr: '${variables.lr}'}\n"
+    )
     lr = check("run.yaml").configs[0].lr
     assert (lr.value, lr.at.line) == (0.5, 2)
 
 
 def test_settings_inside_a_script_are_judged(files):
     files(
-        train__py="import torch\nfrom transformers import TrainingArguments\n\nLR = 5e-2\nargs = TrainingArguments(\n    output_dir='out',\n    fp16=True,\n    learning_rate=LR,\n)\n"
+        train__py="import torch\nfrom transformers import TrainingArguments\n\nLR = 5e-2\n"
+        "args = TrainingArguments(\n    output_dir='out',\n    fp16=True,\n    learning_rate=LR,\n)\n"
     )
     result = check("train.py")
     finding = next(finding for finding in result.findings if finding.code == "CFG306")
@@ -186,3 +190,21 @@ def test_gpus_by_name_decide_hardware_rules(files):
 def test_multi_document_yaml_is_two_runs(files):
     files(two__yaml=TRAIN + "---\n" + TRAIN.replace("2.0e-5", "0.5"))
     assert [config.lr.value for config in check("two.yaml").configs] == [2e-5, 0.5]
+
+
+def test_a_python_file_that_trains_nothing_is_not_clean(files):
+    files(tool__py="import json\nprint(json.dumps({'learning_rate': 1}))\n")
+    report = api.run_check(["tool.py"])
+    assert report.outcome is Outcome.COULD_NOT_JUDGE
+    assert "neither torch" in report.skipped[0].why
+
+
+def test_a_dialect_that_crashes_is_a_bug_and_not_a_clean_file(files, monkeypatch):
+    from mpdoctor.check import dialect
+
+    files(train__yaml=TRAIN)
+    broken = dialect.dialects()["hf_trainer"]._replace(lift=lambda reader: 1 / 0)
+    monkeypatch.setitem(dialect.dialects(), "hf_trainer", broken)
+    result = check("train.yaml")
+    assert "ZeroDivisionError" in result.crashes[0].error
+    assert result.configs == []

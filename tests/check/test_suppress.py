@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from mpdoctor import api
@@ -30,7 +32,7 @@ def train(tmp_path, monkeypatch):
     ("comment", "top", "left"),
     [
         ("", "", {"CFG901", "CFG704"}),
-        ("  # mpdoctor: ignore[CFG901] converted by our loader", "", {"CFG704", "CFG704"}),
+        ("  # mpdoctor: ignore[CFG901] converted by our loader", "", {"CFG704"}),
         ("  # mpdoctor: ignore[numeric-string]", "", {"CFG704"}),
         ("  # mpdoctor: ignore[CFG9, CFG7]", "", set()),
         ("  # mpdoctor: ignore", "", set()),
@@ -46,12 +48,10 @@ def test_ignore_comments(train, comment, top, left):
 
 def test_a_baseline_knows_findings_and_lets_new_ones_through(train):
     known = train().findings
-    with open("base.json", "w") as file:
-        file.write(baseline_text(known))
+    Path("base.json").write_text(baseline_text(known))
     again = check_files(["train.yaml"], Options(baseline=read_baseline("base.json")))
     assert again.findings == []
-    with open("train.yaml", "a") as file:
-        file.write("warmup_steps: 10\nwarmup_ratio: 0.9\n")
+    Path("train.yaml").write_text(Path("train.yaml").read_text() + "warmup_steps: 10\nwarmup_ratio: 0.9\n")
     assert [f.code for f in check_files(["train.yaml"], Options(baseline=read_baseline("base.json"))).findings] == ["CFG313"]
 
 

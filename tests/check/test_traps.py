@@ -86,7 +86,9 @@ def test_unresolved_values_are_silent(codes, value):
 
 
 def test_a_default_is_one_severity_lower(codes):
-    written = codes("base_model: meta-llama/Llama-3.1-8B\nmicro_batch_size: 4\nsequence_len: 512\nbf16: true\nlearning_rate: 0.001\nadam_beta2: 0.999\n")
+    written = codes(
+        "base_model: meta-llama/Llama-3.1-8B\nmicro_batch_size: 4\nsequence_len: 512\nbf16: true\nlearning_rate: 0.001\nadam_beta2: 0.999\n"
+    )
     default = codes("base_model: meta-llama/Llama-3.1-8B\nmicro_batch_size: 4\nsequence_len: 512\nbf16: true\nlearning_rate: 0.001\n")
     assert written["CFG315"] is Severity.ERROR
     assert default["CFG315"] is Severity.WARNING

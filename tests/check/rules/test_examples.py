@@ -13,7 +13,9 @@ from mpdoctor.core import rule
 
 SUFFIX = {"yaml": "yaml", "json": "json", "toml": "toml", "python": "py", "sh": "sh"}
 ALL = rule.load(RULES)
-EXAMPLES = [pytest.param(r, example, id=f"{r.code}-{r.slug}-{'bad' if example.bad else 'good'}-{i}") for r in ALL for i, example in enumerate(r.doc.examples)]
+EXAMPLES = [
+    pytest.param(r, example, id=f"{r.code}-{r.slug}-{'bad' if example.bad else 'good'}-{i}") for r in ALL for i, example in enumerate(r.doc.examples)
+]
 
 
 def write(example, folder):

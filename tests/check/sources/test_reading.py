@@ -27,7 +27,9 @@ def plain(node: Node):
 
 SCALARS = st.none() | st.booleans() | st.integers(-(2**60), 2**60) | st.floats(allow_nan=False, allow_infinity=False) | st.text(max_size=12)
 KEYS = st.text(st.characters(codec="ascii", categories=("L", "N")), min_size=1, max_size=8)
-TREES = st.dictionaries(KEYS, st.recursive(SCALARS, lambda inner: st.lists(inner, max_size=4) | st.dictionaries(KEYS, inner, max_size=4), max_leaves=12))
+TREES = st.dictionaries(
+    KEYS, st.recursive(SCALARS, lambda inner: st.lists(inner, max_size=4) | st.dictionaries(KEYS, inner, max_size=4), max_leaves=12)
+)
 
 
 @settings(max_examples=60, deadline=None)
@@ -46,7 +48,11 @@ def test_plain_yaml_scalars_read_as_pyyaml_reads_them(text):
         expected = yaml.safe_load(f"k: {text}")
     except (yaml.YAMLError, ValueError):
         return
-    if not isinstance(expected, dict) or isinstance(expected.get("k"), (dict, list)) or not isinstance(expected.get("k"), (str, int, float, type(None))):
+    if (
+        not isinstance(expected, dict)
+        or isinstance(expected.get("k"), (dict, list))
+        or not isinstance(expected.get("k"), (str, int, float, type(None)))
+    ):
         return
     value = plain(yaml_.parse(f"k: {text}", "f")[0].root)["k"]
     same = value == expected["k"] or (isinstance(value, float) and math.isnan(value) and math.isnan(expected["k"]))
