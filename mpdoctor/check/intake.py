@@ -134,12 +134,14 @@ class Intake:
         if module is not None and (dialect := self._dialect_of(with_bases(module, self.folders))) is not None:
             self._add(with_bases(module, self.folders), dialect, into)
             return
+        judged = False
         for document in documents:
             if document.constructor and (dialect := recognise(document).dialect) is not None:
                 self._add(document, dialect, into)
+                judged = True
         if named or looks_like_training(text):
             self.scripts.append((path, text))
-        else:
+        elif not judged:
             self.unrecognised.append(path)
 
     def _recognised(self, document: Document, into: list[Member], *, named: bool) -> None:

@@ -166,7 +166,8 @@ def _lint(path: str, text: str, options: Options, result: CheckResult, *, named:
         result.skipped.append(Skipped(what=path, why=error.message))
         return
     passed_over = [skipped for skipped in outcome.skipped if skipped.what == path]
-    if passed_over and not outcome.findings:
+    judged = any(judged == path for judged, _ in result.recognised)
+    if passed_over and not outcome.findings and not judged:
         # Not a training script: said so when it was named, counted when it was met on a walk.
         result.skipped += passed_over if named else []
         result.unrecognised.append(path)

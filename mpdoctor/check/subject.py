@@ -100,9 +100,11 @@ class CheckSubject(NamedTuple):
 
 
 def known(subject: CheckSubject, name: str) -> bool:
-    """Whether what a rule needs has a value: a setting by name, or `gpus`."""
+    """Whether what a rule needs has a value: a setting by name, `gpus`, or `warmup` in either form."""
     if name == "gpus":
         return bool(subject.gpus)
+    if name == "warmup":
+        return subject.config.warmup_steps.known or subject.config.warmup_ratio.known
     return subject.config.setting(name).known
 
 

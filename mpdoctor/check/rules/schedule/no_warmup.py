@@ -68,6 +68,6 @@ RULE = Rule(
     severity=Severity.WARNING,
     confidence=Confidence.MEDIUM,
     cause="learning-rate",
-    needs=("warmup_steps", "optimizer_family"),
+    needs=("warmup", "optimizer_family"),
     check=_check,
 )
