@@ -1,6 +1,6 @@
 """What `mpdoctor gpu` costs from start to end, against what its libraries cost to import. CPU time, child processes included.
 
-Run by hand for the numbers: `pytest tests/bench/test_gpu_startup.py -s`. As part of the suite it is a smoke with a bound that a busy machine keeps, too.
+Run by hand for the numbers: `pytest tests/bench/test_gpu_startup.py -s`. In the suite it is a smoke, with a bound that a busy machine keeps, too.
 """
 
 import os

@@ -66,7 +66,8 @@ def command(fake_nvml):
         }
         if spec is not None:
             env |= {"LD_LIBRARY_PATH": str(fake_nvml), "FAKE_NVML_SPEC": str(spec if isinstance(spec, Path) else SPECS / f"{spec}.spec")}
-        arguments = arguments if "--kernel-log" in arguments else (*arguments, "--kernel-log", str(QUIET_LOG))
+        if not {"--kernel-log", "--gpu"} & set(arguments):
+            arguments = (*arguments, "--kernel-log", str(QUIET_LOG))
         return subprocess.run(
             [sys.executable, "-m", "mpdoctor", "gpu", *arguments], capture_output=True, text=True, timeout=timeout, check=False, env=env | environment
         )

@@ -68,11 +68,11 @@ def test_a_name_finds_its_card(typed, name):
     assert match(typed).card.name == name
 
 
-@pytest.mark.parametrize("card", cards(), ids=lambda card: card.name)
-def test_every_card_is_found_by_its_own_name(card):
-    found = find(card.name)
-    assert card in found
-    assert len(found) == 1 or "Ada" in "".join(other.name for other in found)
+def test_every_card_is_found_by_its_own_name():
+    for card in cards():
+        found = find(card.name)
+        assert card in found
+        assert len(found) == 1 or "Ada" in "".join(other.name for other in found), card
 
 
 @pytest.mark.parametrize(

@@ -23,22 +23,20 @@ def test_each_row_says_what_the_rules_say(row, card):
     assert (row["tf32"], row["fp8"], row["fp4"]) == (yes(formats.tf32), yes(formats.fp8), yes(formats.fp4))
 
 
-@pytest.mark.parametrize("row", rows(), ids=lambda row: row["name"])
-def test_each_row_has_a_source_and_sane_values(row):
-    assert len(row["source"]) > 5
-    assert all(1 <= int(size) <= 512 for size in row["memory_gib"].split("|"))
-    assert row["vendor"] in ("nvidia", "amd", "intel", "apple")
-    pattern = {"nvidia": r"\d+\.\d", "amd": r"gfx[0-9a-f]+", "intel": "xpu", "apple": "mps"}[row["vendor"]]
-    assert re.fullmatch(pattern, row["cc"])
+def test_each_row_has_a_source_and_sane_values():
+    for row in rows():
+        assert len(row["source"]) > 5, row
+        assert all(1 <= int(size) <= 512 for size in row["memory_gib"].split("|")), row
+        pattern = {"nvidia": r"\d+\.\d", "amd": r"gfx[0-9a-f]+", "intel": "xpu", "apple": "mps"}[row["vendor"]]
+        assert re.fullmatch(pattern, row["cc"]), row
 
 
-@pytest.mark.parametrize("card", cards(), ids=lambda card: card.name)
-def test_generation_and_architecture_agree(card):
-    if card.vendor == "nvidia":
-        assert nvidia.known(card.capability)
-        assert nvidia.architecture(card.capability) == card.architecture
-    if card.vendor == "amd":
-        assert amd.architecture(card.generation) == card.architecture
+def test_generation_and_architecture_agree():
+    for card in cards():
+        if card.vendor == "nvidia":
+            assert nvidia.architecture(card.capability) == card.architecture, card
+        if card.vendor == "amd":
+            assert amd.architecture(card.generation) == card.architecture, card
 
 
 def test_no_name_is_there_twice():
