@@ -108,7 +108,8 @@ def diverging(recording: Recording) -> Growth | None:
 
 def gradients_all_zero(recording: Recording) -> list[StepObservation]:
     """Steps whose gradients are exactly zero although the loss is not: a loss of 0 has nothing left to learn."""
-    return [s for s in recording.steps if s.grad_norm == 0.0 and s.loss is not None and s.loss != 0.0 and math.isfinite(s.loss) and not s.grads_missing]
+    zero = [s for s in recording.steps if s.grad_norm == 0.0 and not s.grads_missing]
+    return [s for s in zero if s.loss is not None and s.loss != 0.0 and math.isfinite(s.loss)]
 
 
 def underflows(recording: Recording) -> bool:
