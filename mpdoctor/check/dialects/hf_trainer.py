@@ -7,6 +7,8 @@ Defaults: transformers 5.24 and 4.46, TRL of July 2026.
 
 from __future__ import annotations
 
+from typing import Any
+
 from mpdoctor.check import hf_arguments as hf
 from mpdoctor.check.dialect import Dialect, Role, count
 from mpdoctor.check.lifting import model_settings
@@ -49,9 +51,9 @@ def lift(reader: Reader) -> TrainingConfig:
     if trl:
         fields |= _trl_defaults(reader)
     compute = fields_of_amp(reader, trl=trl)
-    param = _param_dtype(reader, fields["framework_version"], trl=trl)
-    method = _method(reader, trl=trl)
-    model = reader.text("model_name_or_path", "model_init_kwargs.model_name_or_path")
+    param = _beside(reader, "param_dtype", _param_dtype(reader, fields["framework_version"], trl=trl))
+    method = _beside(reader, "method", _method(reader, trl=trl))
+    model = _beside(reader, "model", reader.text("model_name_or_path", "model_init_kwargs.model_name_or_path"))
     fields |= compute | hf.mode_of(compute["compute_dtype"], param, method) | model_settings(model) | _quantization(reader, param, trl=trl)
     if "optimizer_state_dtype" not in fields and param.value == "fp32":
         fields["optimizer_state_dtype"] = param.becomes("fp32", "follows the parameters")
@@ -70,6 +72,13 @@ def lift(reader: Reader) -> TrainingConfig:
         lora_rank_stabilised=reader.flag("use_rslora"),
         extra={"hf.trl": model.becomes(True) if trl else UNKNOWN},
     )
+
+
+def _beside(reader: Reader, field: str, own: Setting[Any]) -> Setting[Any]:
+    """A setting of this document, or else of one that was read before it (a model's, a script's `from_pretrained`)."""
+    if own.known or own.at is not None:
+        return own
+    return next((given for sibling in reader.siblings if (given := sibling.setting(field)).known), own)
 
 
 def is_trl(reader: Reader) -> bool:

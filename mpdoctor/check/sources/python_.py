@@ -19,6 +19,7 @@ from mpdoctor.core.errors import UnreadableInput
 CONSTRUCTORS = (
     "TrainingArguments", "Seq2SeqTrainingArguments", "SFTConfig", "DPOConfig", "GRPOConfig", "KTOConfig", "ORPOConfig", "PPOConfig", "RewardConfig",
     "CPOConfig", "SentenceTransformerTrainingArguments", "UnslothTrainingArguments", "Accelerator", "LightningTrainer", "BitsAndBytesConfig",
+    "LoraConfig",
 )  # fmt: skip
 """Classes whose keyword arguments are training settings. `Trainer` counts where it is Lightning's."""
 _ARITHMETIC: dict[type[ast.operator], Callable[[float, float], float]] = {
@@ -39,6 +40,13 @@ def parse(text: str, path: str) -> list[Document]:
         if isinstance(node, ast.Call) and node.keywords and (name in CONSTRUCTORS or (name == "Trainer" and lightning)):
             arguments = reader.keywords(node.keywords, node)
             name = "LightningTrainer" if name == "Trainer" else name
+            found.append(Document(path=path, syntax="python", root=arguments, text=text, constructor=name))
+        elif isinstance(node, ast.Call) and name == "from_pretrained" and _is_model(node.func):
+            arguments = reader.keywords(node.keywords, node)
+            if node.args:
+                arguments.mapping["pretrained_model_name_or_path"] = reader.value(node.args[0], 2)
+            owner = ast.unparse(node.func).rpartition(".from_pretrained")[0]
+            arguments.mapping["class"] = Node(owner, path, node.lineno, node.col_offset + 1, raw=owner)
             found.append(Document(path=path, syntax="python", root=arguments, text=text, constructor=name))
     return found
 
@@ -160,6 +168,12 @@ class _Module:
         if quoted and isinstance(value, str):
             raw = value
         return Node(value, self.path, line, column, line, column, raw, quoted)
+
+
+def _is_model(function: ast.expr) -> bool:
+    """Whether `X.from_pretrained` loads a model, by its class's name (not a tokenizer, a config, a pipeline)."""
+    owner = ast.unparse(function.value) if isinstance(function, ast.Attribute) else ""
+    return "Model" in owner or owner.endswith(("ForCausalLM", "ForConditionalGeneration", "ForSequenceClassification"))
 
 
 def _called(node: ast.AST) -> str:

@@ -60,4 +60,4 @@ def _check(run: CheckSubject) -> Iterator[Hit]:
         )
 
 
-RULE = Rule(code="CFG103", severity=Severity.ERROR, cause="fp16-range", check=_check)
+RULE = Rule(code="CFG103", severity=Severity.ERROR, check=_check)
