@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 
 import yaml
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from mpdoctor.check.dialect import dialects
@@ -93,6 +93,7 @@ TREES = st.dictionaries(
 
 @MORE
 @given(TREES, st.sampled_from(sorted(dialects())))
+@example({"optim": []}, "llamafactory")
 def test_every_dialect_lifts_any_tree(tree, name):
     documents = parse_json(json.dumps(tree), "f.json")
     for document in documents:

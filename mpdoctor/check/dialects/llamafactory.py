@@ -29,7 +29,7 @@ def claim(document: Document) -> float:
 def lift(reader: Reader) -> TrainingConfig:
     """TrainingArguments with LLaMA-Factory's own precision, method and quantisation."""
     fields = hf.trainer_fields(reader)
-    fields["optimizer_family"] = _family(reader, fields["optimizer_family"])
+    fields["optimizer_family"] = _family(reader, fields.get("optimizer_family", UNKNOWN))
     method = _method(reader)
     fields |= _precision(reader, method) | model_settings(reader.text("model_name_or_path"))
     fields |= _quantization(reader, fields["compute_dtype"])
