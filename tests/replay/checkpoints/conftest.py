@@ -57,8 +57,8 @@ def deepspeed_folder(trained: tuple[torch.nn.Module, torch.optim.Optimizer], mon
         config = {"fp16": {"enabled": True, "loss_scale": 0}, "zero_optimization": {"stage": 1}, "gradient_clipping": 1.0}
         weights = {k: v.half() for k, v in model.state_dict().items()}
         torch.save(
-            {"module": weights, "optimizer": None, "lr_scheduler": None, "skipped_steps": 2, "global_steps": 30, "dp_world_size": 2, "mp_world_size": 1,
-             "ds_config": config, "ds_version": "0.14.0"},
+            {"module": weights, "optimizer": None, "lr_scheduler": None, "skipped_steps": 2, "global_steps": 30,
+             "dp_world_size": 2, "mp_world_size": 1, "ds_config": config, "ds_version": "0.14.0"},
             step / "mp_rank_00_model_states.pt",
         )  # fmt: skip
         flat = torch.cat([p.detach().flatten() for p in model.parameters()])
