@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from mpdoctor.check.checkpoint import CheckpointFacts
@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from mpdoctor.core.device import GpuInfo
     from mpdoctor.core.progress import Progress
     from mpdoctor.core.report import Report
+    from mpdoctor.replay.live.in_loop import LoopTrace
+    from mpdoctor.replay.report import ReplayReport
     from mpdoctor.settings import Settings
 
 
@@ -173,7 +175,9 @@ def run_gpu(
 
         if sysroot is not None or kernel_log is not None:
             raise UsageError("--gpu NAME judges a card that need not be here; --sysroot and --kernel-log read a machine", "give one or the other")
-        machine = of_named(resolve_gpus(gpus))
+        wanted = resolve_gpus(gpus)
+        here = all(gpu.source != "table" for gpu in wanted)
+        machine = replace(probe(limit=limit), gpus=wanted, visible=None) if here else of_named(wanted)
     else:
         machine = probe(limit=limit, root=sysroot or HERE, log=kernel_log)
     if torch:
@@ -195,11 +199,12 @@ def run_replay(
     experiments: str = "auto",
     trace: Path | str | None = None,
     budget: float | None = None,
+    trust_remote_code: bool = False,
     gpus: Sequence[str] = (),
     select: Sequence[str] = (),
     ignore: Sequence[str] = (),
     progress: Progress | None = None,
-) -> Report:
+) -> ReplayReport:
     """Replay a run's failing steps and prove the cause by experiment.
 
     Args:
@@ -208,15 +213,19 @@ def run_replay(
         config: the run's config, judged together with the replay.
         data: training data for a checkpoint whose model can be built.
         steps: steps to run; None until the failure shows or the batches end.
-        device: `auto`, `cpu` or `cuda`.
+        device: `auto` (the GPU where there is one), `cpu` or `cuda`.
         precision: `auto` takes the run's own; or `fp32`, `bf16`, `fp16`.
         experiments: `auto`, `all` or `none`.
-        trace: file to write the recording to.
+        trace: file to write the recording to (JSON lines, or parquet by its ending). With neither checkpoint nor recipe: the recording to
+            judge, without torch and without experiments of its own.
         budget: seconds for everything.
+        trust_remote_code: run the model code that a checkpoint folder itself carries.
         gpus: cards that the run is for.
         select: codes, prefixes or slugs of the detectors to run; empty for all.
         ignore: those not to run.
         progress: told of what is being done.
+
+    The report is also a set of tables: `report.to_frame("steps" | "events" | "tensors" | "modules" | "experiments")`.
 
     Raises MpdoctorError for inputs that cannot be read.
     """
@@ -224,7 +233,8 @@ def run_replay(
 
     from mpdoctor.core.progress import SILENT
     from mpdoctor.gpu.fleet import resolve_gpus
-    from mpdoctor.replay.pipeline import Options, replay
+    from mpdoctor.replay.options import Options
+    from mpdoctor.replay.pipeline import replay
 
     def path(value: Path | str | None) -> Path | None:
         return Path(value) if value is not None else None
@@ -239,6 +249,7 @@ def run_replay(
         experiments=experiments,
         trace=path(trace),
         budget=budget,
+        trust_remote_code=trust_remote_code,
         gpus=resolve_gpus(tuple(gpus)) if gpus else (),
         select=tuple(select),
         ignore=tuple(ignore),
@@ -250,3 +261,31 @@ def run_replay(
     return replace(
         report, findings=(*report.findings, *checked.findings), config=report.config | checked.config, inputs=(*report.inputs, *checked.inputs)
     )
+
+
+def trace(model: Any, *, optimizer: Any = None, batch: Any = None, step: int = 0) -> LoopTrace:
+    """Trace one training step of a loop of your own, op by op.
+
+        with mpdoctor.trace(model, optimizer=optimizer, batch=batch) as step:
+            loss = model(**batch).loss
+            loss.backward()
+            optimizer.step()
+        print(step)          # or step.origin, step.timeline, step.to_frame("events")
+
+    Args:
+        model: a `torch.nn.Module`: its parameters and buffers are recognised, its modules named.
+        optimizer: its ops are read too, and what it changes is measured; without it they are not looked at.
+        batch: what the step reads, so that a bad value in it is named and rows are told.
+        step: the step's number, for display.
+
+    Raises MissingDependency without torch.
+    """
+    from importlib.util import find_spec
+
+    from mpdoctor.core.errors import MissingDependency
+
+    if find_spec("torch") is None:
+        raise MissingDependency("a trace needs torch, which is not installed", "pip install 'mpdoctor[replay]'")
+    from mpdoctor.replay.live.in_loop import LoopTrace
+
+    return LoopTrace(model, optimizer=optimizer, batch=batch, step=step)

@@ -107,15 +107,17 @@ def _machine_reason(why: str) -> str:
 
 
 def _headline(machine: Machine, advice: dict[str, Any]) -> str:
-    gpus = together(machine) or machine.accelerators
+    gpus = together(machine)
     if gpus:
         what = ", ".join(f"{count} x {name}" if count > 1 else name for name, count in Counter(gpu.name for gpu in gpus).items())
         return f"{what}: train in {advice['text']} ({advice['why']})"
-    return f"{_without_gpu(machine)}; on this CPU train in {advice['text']}"
+    return f"{_without_gpu(machine)}; on the CPU train in {advice['text']}"
 
 
 def _without_gpu(machine: Machine) -> str:
-    """Why there is no GPU to train on: none here, none that a run can use, or nobody who could tell."""
+    """Why there is no GPU to train on: none here, none left visible, none that a run can use, or nobody who could tell."""
+    if machine.accelerators and machine.visible:
+        return f"no GPU is visible ({machine.visible.variable}={machine.visible.value})"
     others = [gpu for gpu in machine.gpus if gpu.source != "cpu"]
     if others:
         return f"{len(others)} GPU{'s' if len(others) > 1 else ''} here, none that a run can use"

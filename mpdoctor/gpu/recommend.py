@@ -75,13 +75,11 @@ def advise(gpus: Sequence[GpuInfo]) -> Advice:
 
 
 def recommendation(machine: Machine) -> dict[str, Any]:
-    """The recommendation as plain JSON values: for the set, per device, and the settings to copy. Empty without a usable device."""
+    """The recommendation as plain JSON values: for the devices that a run would use (the CPU where no GPU is left to it), per device, and the settings."""
     from mpdoctor.gpu.settings import settings
 
     gpus = together(machine)
-    chosen: Sequence[GpuInfo] = gpus or ((machine.cpu,) if not machine.accelerators else ())
-    if not chosen:
-        return {}
+    chosen: Sequence[GpuInfo] = gpus or (machine.cpu,)
     advice = advise(chosen)
     return {
         **advice.as_json(),

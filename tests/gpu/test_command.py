@@ -124,3 +124,11 @@ def test_xids_of_the_named_log_reach_the_gpu_they_belong_to(command):
     run = command("a100_sick", "--kernel-log", str(FIXTURES / "kernel_log" / "xids.log"), "--output-format", "json")
     xids = next(gpu["metrics"]["xids"]["value"] for gpu in json.loads(run.stdout)["gpus"])
     assert [(event["xid"], event["count"]) for event in xids] == [(63, 1), (94, 2)]
+
+
+def test_a_gpu_of_this_machine_is_judged_with_its_health(command):
+    run = command("a100_sick", "--gpu", "01:00.0", "--output-format", "json")
+    report = json.loads(run.stdout)
+    assert run.returncode == 1
+    assert "GPU301" in {finding["code"] for finding in report["findings"]}
+    assert report["environment"]["nvidia_driver"] == "580.82.07"

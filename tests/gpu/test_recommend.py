@@ -60,6 +60,13 @@ def test_those_who_could_do_better_alone_are_named_with_the_way_to_select_them(r
     assert [group["select"] for group in amd] == ["HIP_VISIBLE_DEVICES=0"]
 
 
+@pytest.mark.parametrize("value", ["", "7", "nonsense"])
+def test_with_no_gpu_visible_the_cpu_is_advised(value, read):
+    report = examine(read("b200", environ={"CUDA_VISIBLE_DEVICES": value}))
+    assert report.headline.text.startswith(f"no GPU is visible (CUDA_VISIBLE_DEVICES={value}); on the CPU")
+    assert report.recommendation["device"] == "cpu"
+
+
 def test_hidden_gpus_do_not_decide(read):
     advice = examine(read("mixed_fleet", environ={"CUDA_VISIBLE_DEVICES": "GPU-4090"})).recommendation
     assert advice["precision"] == "bf16"

@@ -183,17 +183,19 @@ def test_the_child_imports_little(fake_nvml):
         st.dictionaries(st.sampled_from(FUNCTIONS), st.tuples(st.sampled_from(ERRORS), st.integers(1, 3)), max_size=8),
         min_size=1,
         max_size=3,
-    )
+    ),
+    visible=st.sampled_from([None, "", "0", "1,0", "5", "GPU-", "GPU-fa4e0001", "MIG-1", "x", "0,0"]),
+    capability=st.sampled_from(["3.5", "6.1", "7.5", "9.0", "12.1", "14.0"]),
 )
-def test_no_combination_of_failures_breaks_the_report(faults, read, tmp_path):
+def test_no_combination_of_failures_breaks_the_report(faults, visible, capability, read, tmp_path):
     lines = []
     for index, fault in enumerate(faults):
-        lines += ["[device]", f"name = NVIDIA H100 {index}", "cc = 9.0", "ecc = on", "mig = 1, 1", "remapped_rows = 0, 0, 0, 0"]
+        lines += ["[device]", f"name = NVIDIA H100 {index}", f"cc = {capability}", "ecc = on", f"mig = {index % 2}, 1", "remapped_rows = 0, 0, 0, 0"]
         lines += ["mig_device = MIG-1, 7, 0, 10GiB, 1, slice", "process = 1, none"]
         lines += [f"error.nvmlDeviceGet{function} = {error}@{call}" for function, (error, call) in fault.items()]
     spec = tmp_path / "random.spec"
     spec.write_text("\n".join(lines) + "\n")
-    machine = read(spec)
+    machine = read(spec, environ={} if visible is None else {"CUDA_VISIBLE_DEVICES": visible})
     assert len([gpu for gpu in machine.gpus if gpu.source == "nvml"]) == len(faults)
     report = examine(machine)
     assert report.crashes == ()
