@@ -55,8 +55,12 @@ def replay(
     device: Annotated[Device, typer.Option(help="Where to run. A CPU emulates CUDA's autocast lists.")] = Device.AUTO,
     precision: Annotated[Precision, typer.Option(help="Precision of the replay; auto takes the run's own.")] = Precision.AUTO,
     experiments: Annotated[Experiments, typer.Option(help="What-if runs: those that separate the open causes, all, or none.")] = Experiments.AUTO,
-    trace: Annotated[Path | None, typer.Option(metavar="FILE", help="Also write the failing step, event by event (JSON lines).")] = None,
+    trace: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Also write what was recorded (.jsonl, .parquet). Without CHECKPOINT and recipe: judge that recording."),
+    ] = None,
     budget: Annotated[float | None, typer.Option(min=1, metavar="SECONDS", help="Stop after this time and report what is known.")] = None,
+    trust_remote_code: Annotated[bool, typer.Option("--trust-remote-code", help="Run model code that the checkpoint folder itself carries.")] = False,
     *,
     options: ReportOptions,
 ) -> int:
@@ -66,9 +70,10 @@ def replay(
 
     Example: mpdoctor replay runs/checkpoint-400 --data train.jsonl
     """
-    if checkpoint is None and recipe is None:
+    if checkpoint is None and recipe is None and trace is None:
         raise UsageError(
-            "nothing to replay: neither a checkpoint nor a recipe is given", "mpdoctor replay CHECKPOINT, or mpdoctor replay --recipe FILE.py"
+            "nothing to replay: neither a checkpoint nor a recipe nor a recorded trace is given",
+            "mpdoctor replay CHECKPOINT, or --recipe FILE.py, or --trace FILE.jsonl",
         )
     gc.set_threshold(*USUAL_PACE)
     from mpdoctor import api
@@ -85,6 +90,7 @@ def replay(
             experiments=experiments.value,
             trace=trace,
             budget=budget,
+            trust_remote_code=trust_remote_code,
             gpus=tuple(options.gpu),
             select=options.selected,
             ignore=options.ignored,

@@ -2,47 +2,25 @@
 
 from __future__ import annotations
 
+import platform
 import time
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from collections.abc import Iterable
+from dataclasses import replace
 
-from mpdoctor.causes.checklist import verdicts
-from mpdoctor.core import rule
+import torch
+
 from mpdoctor.core.cause import Exclusion, Standing, Verdict
 from mpdoctor.core.finding import Finding
 from mpdoctor.core.progress import Progress
-from mpdoctor.core.report import ExperimentOutcome, ExperimentResult, Symptom
+from mpdoctor.core.report import ExperimentOutcome, ExperimentResult
 from mpdoctor.core.rule import Crash, Skipped
-from mpdoctor.core.trace import Recording, StepObservation
+from mpdoctor.core.trace import StepObservation
+from mpdoctor.core.version import __version__
+from mpdoctor.replay.diagnosis import PERFORMED, Diagnosis, Selection, Surroundings, judge, standings
 from mpdoctor.replay.live.experiment import Experiment, Lab, all_experiments, perform
-from mpdoctor.replay.live.investigation import Investigation
+from mpdoctor.replay.live.investigation import INTERRUPTED, Investigation
 from mpdoctor.replay.live.session import SessionSource
 from mpdoctor.replay.symptoms import symptoms
-
-_PERFORMED = (ExperimentOutcome.FAILURE_GONE, ExperimentOutcome.SAME_FAILURE, ExperimentOutcome.OTHER_FAILURE)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Diagnosis:
-    """What the replay of a run came to; plain data."""
-
-    recording: Recording
-    symptoms: tuple[Symptom, ...]
-    findings: tuple[Finding, ...]
-    verdicts: tuple[Verdict, ...]
-    experiments: tuple[ExperimentResult, ...]
-    skipped: tuple[Skipped, ...]
-    crashes: tuple[Crash, ...]
-    first_step: int
-    batches: int
-    device: str
-    """Where the model ran: `cpu`, `cuda:0`, ..."""
-    emulated: tuple[str, ...]
-    """What the replay did differently from the machine that the code was written for, in words."""
-    notes: tuple[str, ...]
-    """What could not be restored as it was."""
-    failing_lines: tuple[str, ...]
-    """Where the failing rows come from (`data.jsonl:17`)."""
 
 
 def diagnose(
@@ -54,10 +32,9 @@ def diagnose(
     progress: Progress,
     findings: Iterable[Finding] = (),
     exclusions: Iterable[Exclusion] = (),
-    select: Callable[[str, str], bool] = lambda _code, _slug: True,
-    interrupted: Callable[[], None] | None = None,
+    select: Selection = lambda _code, _slug: True,
 ) -> Diagnosis:
-    """Replay a run and find out what broke it.
+    """Replay a run and find out what broke it. Ctrl-C ends it early: what is known by then is the diagnosis.
 
     Args:
         source: opens sessions.
@@ -68,7 +45,6 @@ def diagnose(
         findings: what the checkpoint and its log showed already.
         exclusions: causes that they rule out.
         select: whether a detector is on, by code and slug.
-        interrupted: called when Ctrl-C ends the experiments early; what is known by then is reported.
     """
     deadline = time.monotonic() + budget if budget is not None else None
     progress.start("replaying", steps)
@@ -79,34 +55,30 @@ def diagnose(
 
     investigation = Investigation(source, steps=steps, deadline=deadline, on_step=on_step, note=progress.note)
     recording = investigation.recording
-    rules = [r for r in rule.load("mpdoctor.replay.detectors.recording") if select(r.code, r.slug)]
-    judged = rule.run(rules, recording, lambda r, name: getattr(r, name) is not None)
+    judged = judge(recording, select)
     all_findings = (*findings, *judged.findings)
     all_exclusions = (*exclusions, *judged.exclusions)
     seen = symptoms(recording)
     lab = Lab(investigation, all_findings, frozenset(x.cause for x in all_exclusions), deadline)
 
-    def standings() -> tuple[Verdict, ...]:
-        return verdicts(
-            all_findings, exclusions=all_exclusions, experiments=lab.results, untested=_untested(recording), baseline_fails=_fails_again(recording)
-        )
-
     crashes: list[Crash] = list(judged.crashes)
-    if seen and experiments != "none":
-        chosen = all_experiments()
-        progress.start("experiments", len(chosen))
+    interrupted = investigation.interrupted
+    chosen = list(all_experiments()) if seen and experiments != "none" else []
+    progress.start("experiments", len(chosen))
+    for experiment in chosen:
+        progress.note(f"{experiment.id} {experiment.changes}")
+        reason = INTERRUPTED if interrupted else None
+        if reason is None and experiments != "all":
+            reason = _settled(experiment, lab, standings(recording, all_findings, all_exclusions, lab.results))
         try:
-            for experiment in chosen:
-                progress.note(f"{experiment.id} {experiment.changes}")
-                reason = None if experiments == "all" else _settled(experiment, lab, standings())
-                result, crash = (_not_needed(experiment, reason), None) if reason is not None else perform(experiment, lab)
-                lab.results.append(result)
-                if crash is not None:
-                    crashes.append(crash)
-                progress.advance()
+            result, crash = (_not_run(experiment, reason), None) if reason is not None else perform(experiment, lab)
         except KeyboardInterrupt:
-            if interrupted is not None:
-                interrupted()
+            interrupted = True
+            result, crash = _not_run(experiment, INTERRUPTED), None
+        lab.results.append(result)
+        if crash is not None:
+            crashes.append(crash)
+        progress.advance()
     session = investigation.baseline.session
     rows = lab.rows or recording.rows
     lines = [source.line_of_row(recording.failing_step, r) for r in rows] if recording.failing_step is not None else []
@@ -114,40 +86,23 @@ def diagnose(
         recording=replace(recording, rows=rows),
         symptoms=seen,
         findings=judged.findings,
-        verdicts=standings(),
-        experiments=tuple(r for r in lab.results if r.outcome in _PERFORMED),
+        verdicts=standings(recording, all_findings, all_exclusions, lab.results),
+        experiments=tuple(r for r in lab.results if r.outcome in PERFORMED),
         skipped=(
             *judged.skipped,
             *investigation.skipped,
             *(Skipped(what=f"{r.id} {r.slug}", why=r.detail) for r in lab.results if r.outcome is ExperimentOutcome.NOT_RUN),
         ),
         crashes=tuple(crashes),
-        first_step=session.first_step,
-        batches=len(session.batches),
-        device=str(next((p.device for p in session.model.parameters()), "cpu")),
-        emulated=investigation.emulated,
-        notes=tuple(dict.fromkeys(source.notes)),
-        failing_lines=tuple(line for line in lines if line),
+        surroundings=Surroundings(
+            device=str(next((p.device for p in session.model.parameters()), "cpu")),
+            emulated=investigation.emulated,
+            notes=tuple(dict.fromkeys(source.notes)),
+            failing_lines=tuple(line for line in lines if line),
+            versions={"mpdoctor": __version__, "torch": str(torch.__version__), "python": platform.python_version()},
+        ),
+        interrupted=interrupted,
     )
-
-
-def _untested(recording: Recording) -> dict[str, str]:
-    """Why a fixed entry of the checklist was not put to the test."""
-    if recording.failing_step is not None:
-        return {}
-    return {
-        "learning-rate": "no step fails and the loss does not grow",
-        "loss-scaling": "no step fails and no gradient is lost",
-        "fp16-range": "no step fails",
-        "dirty-data": "no step fails, so there is no batch to leave out",
-    }
-
-
-def _fails_again(recording: Recording) -> bool:
-    """Whether the failure came back when repeated; a silent failure counts when the repeat was bitwise equal."""
-    if recording.failing_step is not None:
-        return recording.baseline_fails
-    return recording.deterministic is not False
 
 
 def _settled(experiment: Experiment, lab: Lab, standing: tuple[Verdict, ...]) -> str | None:
@@ -162,7 +117,7 @@ def _settled(experiment: Experiment, lab: Lab, standing: tuple[Verdict, ...]) ->
     return None
 
 
-def _not_needed(experiment: Experiment, reason: str) -> ExperimentResult:
+def _not_run(experiment: Experiment, reason: str) -> ExperimentResult:
     return ExperimentResult(
         id=experiment.id,
         slug=experiment.slug,

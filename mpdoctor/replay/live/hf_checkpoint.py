@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Sequence
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
 import torch
 
-from mpdoctor.core.device import GpuInfo
 from mpdoctor.core.errors import UnreadableInput
 from mpdoctor.replay.checkpoints import Checkpoint, Role, settings_from
 from mpdoctor.replay.live.collator import Collator
@@ -49,7 +47,8 @@ class HfCheckpointSource:
         data: training data; None makes token batches up, and dirty data stays untested.
         steps: how many steps to run.
         precision: `auto` takes the run's own.
-        gpus: cards that the run is for (a bf16 run on a card without bf16 still replays in bf16).
+        device: `cpu` or `cuda`: where model and batches go.
+        trust_remote_code: run the model code that the folder itself carries.
 
     Raises:
         UnreadableInput: model, optimizer or data do not fit together.
@@ -62,10 +61,11 @@ class HfCheckpointSource:
         data: Path | None,
         steps: int | None,
         precision: str,
-        gpus: Sequence[GpuInfo] = (),
+        device: str = "cpu",
         trust_remote_code: bool = False,
     ) -> None:
         self.checkpoint = checkpoint
+        self.device = device
         self.name = checkpoint.name
         self.folder = checkpoint.path
         self.settings = settings_from(checkpoint)
@@ -83,7 +83,7 @@ class HfCheckpointSource:
 
     def open(self) -> Session:
         """A copy of the run in the checkpoint's state."""
-        model = copy.deepcopy(self._model)
+        model = copy.deepcopy(self._model).to(self.device)
         model.train()
         optimizer = build_optimizer(model, self.settings, self._optimizer_state, self.notes, self.folder)
         scheduler = build_scheduler(optimizer, self.settings, self._scheduler_state)
@@ -118,7 +118,7 @@ class HfCheckpointSource:
         """The model's own loss, under the run's autocast (CUDA's, as the run was)."""
         region = torch.autocast("cuda", dtype=self.dtype) if self.dtype is not torch.float32 else nullcontext()
         with region:
-            output = model(**batch)
+            output = model(**{name: value.to(self.device) if isinstance(value, torch.Tensor) else value for name, value in batch.items()})
         loss = getattr(output, "loss", None)
         if not isinstance(loss, torch.Tensor):
             raise UnreadableInput(f"{self.name}: the model returns no loss for this batch", "Give data with labels (--data).")

@@ -189,6 +189,8 @@ class Interception:
     def _scaler_scale(self, original: Any) -> Any:
         def scale(scaler: Any, outputs: Any) -> Any:
             result = original(scaler, outputs)
+            if scaler._enabled and scaler not in self.scalers:  # made before the interception began
+                self.scalers.append(scaler)
             if isinstance(outputs, torch.Tensor):
                 self._scaled[id(result)] = (result, outputs)
             return result

@@ -24,6 +24,8 @@ from mpdoctor.replay.live.training_loop import Run, Tracing, failed, run
 
 T = TypeVar("T")
 
+INTERRUPTED = "interrupted by Ctrl-C"
+
 _PROBED_SKIPS = 4
 """Groups of skipped steps that are tried again at loss scale 1."""
 _FIXED_SKIPS = 4
@@ -42,6 +44,7 @@ class Investigation:
         recording: what was observed, plain data.
         origin: the live origin of the failing step (holds tensors), or None.
         skipped: what was not measured, and why.
+        interrupted: whether Ctrl-C ended it early.
     """
 
     def __init__(
@@ -57,7 +60,11 @@ class Investigation:
         self.deadline = deadline
         self.skipped: list[Skipped] = []
         self._note = note or (lambda _text: None)
-        self.baseline = run(source, steps=steps, deadline=self._share(0.4), on_step=on_step)
+        self.baseline = run(source, steps=steps, deadline=self._share(0.4), on_step=on_step, keep_interrupted=True)
+        self.interrupted = self.baseline.interrupted
+        if self.baseline.spent or self.interrupted:
+            after = f"the steps after {self.baseline.steps[-1].step}" if self.baseline.steps else "the steps"
+            self.skipped.append(Skipped(what=after, why=INTERRUPTED if self.interrupted else "the time of --budget was over"))
         self.origin: Origin | None = None
         self.recording = self._record()
 
@@ -65,7 +72,7 @@ class Investigation:
     def emulated(self) -> tuple[str, ...]:
         """What the replay does differently from the machine that the code was written for, in words."""
         found = ["torch.compile is off: compiled code runs eagerly"]
-        if self.recording.compute_dtypes and not torch.cuda.is_available():
+        if self.recording.compute_dtypes and self.source.device == "cpu":
             found.append("16-bit matrix products on this CPU are computed in fp32 and rounded once")
         if self.baseline.emulated_cuda_autocast:
             found.append("autocast for CUDA runs on the CPU with CUDA's op lists")
@@ -99,11 +106,17 @@ class Investigation:
             loaded_moments_dtype=moments[1] if moments else None,
         )
         hard = next((s.step for s in steps if failed(s)), baseline.exception.step if baseline.exception else None)
-        soft, finite = self._persistent_skips(recording, hard)
-        failing = min((s for s in (hard, soft) if s is not None), default=None)
-        recording = replace(recording, failing_step=failing, finite_at_scale_one=finite)
-        recording = self._repeat(recording)
-        return self._measure(recording)
+        recording = replace(recording, failing_step=hard)
+        for look in (self._persistent_skips, self._repeat, self._measure):
+            try:
+                if self.interrupted:
+                    raise KeyboardInterrupt
+                recording = look(recording)
+            except KeyboardInterrupt:
+                self.interrupted = True
+                self.skipped.append(Skipped(what="the op-level trace and the measurements", why=INTERRUPTED))
+                break
+        return recording
 
     def _fresh_moments(self) -> tuple[float, str] | None:
         if not self.baseline.session.optimizer.state:
@@ -115,30 +128,37 @@ class Investigation:
     def _guarded(self, what: str, measure: Callable[[], T]) -> T | None:
         """A measurement that may run out of time; then it is listed as skipped."""
         try:
+            if self.interrupted:
+                raise KeyboardInterrupt
             return measure()
+        except KeyboardInterrupt:
+            self.interrupted = True
+            self.skipped.append(Skipped(what=what, why=INTERRUPTED))
+            return None
         except BudgetSpent:
             self.skipped.append(Skipped(what=what, why="the time of --budget was over"))
             return None
 
     # -- skipped steps: the scaler's search, or gradients that are bad at every scale?
 
-    def _persistent_skips(self, recording: Recording, hard: int | None) -> tuple[int | None, bool | None]:
-        """(first step whose skip is a failure, whether its gradients are finite at scale 1)."""
+    def _persistent_skips(self, recording: Recording) -> Recording:
+        """With the first step whose skip is a failure, and whether its gradients are finite at scale 1."""
+        hard = recording.failing_step
         steps = [s for s in recording.steps if hard is None or s.step < hard]
         groups = _skip_groups(steps)
         if not groups:
-            return None, None
+            return recording
         self._note("trying skipped steps again at loss scale 1")
         for group in groups if len(groups) <= _PROBED_SKIPS else [*groups[: _PROBED_SKIPS - 1], groups[-1]]:
             at = group[0].step
             finite = self._guarded(f"step {at} at loss scale 1", partial(self._finite_at_one, at))
             if finite is False:
-                return at, False
+                return replace(recording, failing_step=at, finite_at_scale_one=False)
             never_recovers = group[-1] is recording.steps[-1] and len(group) >= 2
             fixed = not recording.scaler_backs_off and (recording.has_scaler or len(group) >= _FIXED_SKIPS)
             if finite and fixed and never_recovers:
-                return at, True
-        return None, None
+                return replace(recording, failing_step=at, finite_at_scale_one=True)
+        return recording
 
     def _finite_at_one(self, step: int) -> bool | None:
         own = any(s.scale is not None for s in self.baseline.steps)

@@ -16,8 +16,8 @@ SEED = 0
 """Seed of torch, NumPy and random before a session is built; a recipe that seeds itself overrides it."""
 
 
-class BudgetSpent(Exception):
-    """The time that a run may take is over."""
+class BudgetSpent(BaseException):
+    """The time that a run may take is over. No `Exception`: a user's own `except Exception` must not swallow it."""
 
 
 def seed(value: int) -> None:
@@ -33,12 +33,21 @@ def seed(value: int) -> None:
 @contextmanager
 def rng_restored() -> Iterator[None]:
     """Give the process its own random state back afterwards."""
-    torch_state, python_state = torch.get_rng_state(), random.getstate()
+    torch_state, python_state, numpy_state = torch.get_rng_state(), random.getstate(), None
+    cuda_states = torch.cuda.get_rng_state_all() if torch.cuda.is_available() else []
+    with suppress(ImportError):
+        import numpy
+
+        numpy_state = numpy.random.get_state()
     try:
         yield
     finally:
         torch.set_rng_state(torch_state)
         random.setstate(python_state)
+        if cuda_states:
+            torch.cuda.set_rng_state_all(cuda_states)
+        if numpy_state is not None:
+            numpy.random.set_state(numpy_state)
 
 
 def close_autocast() -> None:
@@ -55,11 +64,8 @@ def close_autocast() -> None:
 @contextmanager
 def eager() -> Iterator[None]:
     """Run `torch.compile`d code eagerly: the tracer sees eager ops, and both must be the same run."""
-    torch.compiler.set_stance("force_eager")
-    try:
+    with torch.compiler.set_stance("force_eager"):
         yield
-    finally:
-        torch.compiler.set_stance("default")
 
 
 @contextmanager
@@ -79,7 +85,8 @@ def alarm(deadline: float | None) -> Iterator[None]:
         raise BudgetSpent
 
     previous = signal.signal(signal.SIGALRM, ring)
-    signal.setitimer(signal.ITIMER_REAL, left)
+    # It rings again each second: a bare `except:` in the user's code may swallow the first.
+    signal.setitimer(signal.ITIMER_REAL, left, 1.0)
     try:
         yield
     finally:

@@ -35,13 +35,17 @@ class RecipeSource:
         path: the recipe.
         steps: how many batches to take at most.
         state: a checkpoint's (model state dict, optimizer state dict or None), loaded into what build() returns.
+        device: `cpu`, where code that asks for CUDA gets the CPU, or `cuda`, where the recipe decides for itself.
 
     Raises:
         UnreadableInput: the file is missing, no Python, lacks a function, or fails while it builds.
     """
 
-    def __init__(self, path: Path, *, steps: int | None = None, state: tuple[dict[str, Any], dict[str, Any] | None] | None = None) -> None:
+    def __init__(
+        self, path: Path, *, steps: int | None = None, state: tuple[dict[str, Any], dict[str, Any] | None] | None = None, device: str = "cpu"
+    ) -> None:
         self.path = path
+        self.device = device
         self.name = path.name
         self.notes: list[str] = []
         self.steps = steps

@@ -58,6 +58,8 @@ class SessionSource(Protocol):
     name: str
     notes: list[str]
     """What could not be restored as it was, in words for the report."""
+    device: str
+    """`cpu` or `cuda`: on the CPU, code that asks for CUDA gets the CPU with CUDA's autocast lists."""
 
     def open(self) -> Session:
         """A fresh session: new model, optimizer and batches in the state of the run's start."""

@@ -9,17 +9,16 @@ from collections.abc import Callable
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import torch
 
 from mpdoctor.core.errors import UnreadableInput
-from mpdoctor.core.location import Phase, TensorSite
 from mpdoctor.core.report import NonFinite
 from mpdoctor.core.trace import StepException, StepObservation
 from mpdoctor.replay.live.changed_session import apply_to_session, make_scaler
 from mpdoctor.replay.live.changes import NOTHING, Changes
+from mpdoctor.replay.live.end_tensors import look_at_end_tensors
 from mpdoctor.replay.live.fast16 import available, fast_16_bit_kernels
 from mpdoctor.replay.live.finite_op import FiniteOp
 from mpdoctor.replay.live.finiteness import FINITE, NAN, status
@@ -27,10 +26,11 @@ from mpdoctor.replay.live.injected_scaler import InjectedScaler
 from mpdoctor.replay.live.interception import Interception
 from mpdoctor.replay.live.op_trace import OpTracer
 from mpdoctor.replay.live.optimizer_watch import norm_of
-from mpdoctor.replay.live.origin import arrived_bad, site_of, source_line
+from mpdoctor.replay.live.origin import arrived_bad
 from mpdoctor.replay.live.process_state import SEED, BudgetSpent, alarm, close_autocast, eager, rng_restored, seed
 from mpdoctor.replay.live.rows import with_rows
 from mpdoctor.replay.live.session import Session, SessionSource
+from mpdoctor.replay.live.step_exception import step_exception
 
 
 @dataclass(slots=True)
@@ -55,6 +55,7 @@ class Run:
         steps: the guard's view of each step that ran.
         exception: the step that raised, if one did.
         spent: whether the time was over before the end.
+        interrupted: whether Ctrl-C ended the run (where the caller keeps what ran).
         initial_bad_parameters, initial_bad_buffers: names of those that hold NaN (parameters: also inf) before the first step.
     """
 
@@ -62,6 +63,7 @@ class Run:
     steps: list[StepObservation] = field(default_factory=list)
     exception: StepException | None = None
     spent: bool = False
+    interrupted: bool = False
     initial_bad_parameters: tuple[str, ...] = ()
     initial_bad_buffers: tuple[str, ...] = ()
     initial_origin: NonFinite | None = None
@@ -95,7 +97,7 @@ def run(
     tracing: Tracing | None = None,
     deadline: float | None = None,
     on_step: Callable[[StepObservation], None] | None = None,
-    map_cuda: bool | None = None,
+    keep_interrupted: bool = False,
 ) -> Run:
     """Run a fresh session.
 
@@ -108,18 +110,19 @@ def run(
         tracing: steps to trace.
         deadline: `time.monotonic()` value after which the run ends (`Run.spent`), even inside a step that hangs.
         on_step: called after each step.
-        map_cuda: whether CUDA means the CPU; None decides by whether there is a GPU.
+        keep_interrupted: Ctrl-C ends the run like a deadline (`Run.interrupted`) once a step is done, instead of raising.
     """
     started = time.monotonic()
     with ExitStack() as stack:
         stack.enter_context(warnings.catch_warnings())
         warnings.simplefilter("ignore")
         stack.enter_context(rng_restored())
-        if available() and not torch.cuda.is_available():
+        on_cpu = source.device == "cpu"
+        if available() and on_cpu:
             stack.enter_context(fast_16_bit_kernels())
         stack.enter_context(eager())
         seed(SEED)
-        intercepted = stack.enter_context(Interception(changes, map_cuda=not torch.cuda.is_available() if map_cuda is None else map_cuda))
+        intercepted = stack.enter_context(Interception(changes, map_cuda=on_cpu))
         result: Run | None = None
         try:
             with alarm(deadline):
@@ -132,6 +135,10 @@ def run(
             if result is None:
                 raise
             result.spent = True
+        except KeyboardInterrupt:
+            if not keep_interrupted or result is None or not result.steps:
+                raise
+            result.interrupted = True
         finally:
             close_autocast()
             for scaler in intercepted.scalers:
@@ -204,7 +211,7 @@ def _steps(
         except (BudgetSpent, KeyboardInterrupt, UnreadableInput):
             raise
         except Exception as error:
-            result.exception = _exception(error, step, tracer)
+            result.exception = step_exception(error, step, tracer)
             if tracer is not None and tracing is not None:
                 tracing.done(tracer, session, step)
             return
@@ -214,7 +221,7 @@ def _steps(
             session.optimizer.zero_grad(set_to_none=True)
         observation = _observe(session, intercepted, step, returned, scale, lr, bad_parameters, bad_buffers)
         if tracer is not None and tracing is not None:
-            _end_tensors(tracer, session)
+            look_at_end_tensors(tracer, session.model)
             tracing.done(tracer, session, step)
         result.steps.append(observation)
         if on_step is not None:
@@ -272,8 +279,7 @@ def _pin_scale(intercepted: Interception, changes: Changes, step: int) -> Callab
         return None
     scaler = intercepted.scalers[0]
     if scaler._scale is None:
-        device = "cuda" if torch.cuda.is_available() and scaler._device == "cuda" else "cpu"
-        scaler._lazy_init_scale_growth_tracker(torch.device(device))
+        scaler._lazy_init_scale_growth_tracker(torch.device(scaler._device))
     old = scaler._scale.clone()
     scaler._scale.fill_(changes.scale_at[1])
 
@@ -341,58 +347,3 @@ def _loss_of(returned: Any, captured: torch.Tensor | None) -> float | None:
         with suppress(TypeError, ValueError):
             return float(returned["loss"])
     return float(captured.detach()) if captured is not None and captured.numel() == 1 else None
-
-
-def _end_tensors(tracer: OpTracer, session: Session) -> None:
-    """Gradients, parameters and buffers as the step leaves them."""
-    for name, parameter in session.model.named_parameters():
-        if parameter.grad is not None and not any(e.kind == "gradient" and e.name == name for e in tracer.ends):
-            tracer.end_of("gradient", name, parameter.grad)
-    for name, parameter in session.model.named_parameters():
-        tracer.end_of("parameter", name, parameter)
-    for name, buffer in session.model.named_buffers():
-        if status(buffer) & NAN or any(e.kind == "loss" for e in tracer.ends):
-            tracer.end_of("buffer", name, buffer)
-
-
-def _exception(error: Exception, step: int, tracer: OpTracer | None) -> StepException:
-    """A step that raised, with its place as far as the tracer, or else the traceback, tells."""
-    stack = error.__traceback__
-    frames: list[tuple[str, int, str]] = []
-    while stack is not None:
-        frames.append((stack.tb_frame.f_code.co_filename, stack.tb_lineno, stack.tb_frame.f_code.co_name))
-        stack = stack.tb_next
-    source = source_line(_Frames(frames))
-    site = TensorSite(step=step, phase=_raised_in(frames), module="", source=source)
-    if tracer is not None and tracer.raised is not None:
-        at = site_of(tracer.raised, step)
-        site = TensorSite(step=step, phase=at.phase, module=at.module, op=at.op, source=source or at.source)
-    elif tracer is not None and tracer.stack.at_exception is not None:
-        site = TensorSite(step=step, phase=Phase.FORWARD, module=tracer.stack.at_exception, source=source)
-    elif tracer is not None and tracer.phase is not None:
-        site = TensorSite(step=step, phase=tracer.phase, source=source)
-    return StepException(step=step, type=type(error).__name__, message=str(error).strip(), site=site)
-
-
-def _raised_in(frames: list[tuple[str, int, str]]) -> Phase:
-    """The phase that torch's own frames of a traceback tell."""
-    places = {(Path(name).name, function) for name, _, function in frames}
-    if ("grad_scaler.py", "unscale_") in places or ("clip_grad.py", "clip_grad_norm_") in places:
-        return Phase.UNSCALE
-    if any(name == "optimizer.py" or (name, function) == ("grad_scaler.py", "step") for name, function in places):
-        return Phase.OPTIMIZER
-    if any(name in ("graph.py", "_tensor.py") and function in ("_engine_run_backward", "backward") for name, function in places):
-        return Phase.BACKWARD
-    return Phase.LOSS
-
-
-class _Frames:
-    """Traceback frames in the form that `source_line` reads."""
-
-    def __init__(self, frames: list[tuple[str, int, str]]) -> None:
-        self._frames = frames
-
-    def summary(self) -> list[Any]:
-        from traceback import FrameSummary
-
-        return [FrameSummary(name, line, function) for name, line, function in self._frames]
