@@ -22,7 +22,8 @@ class External:
     status: int
     dtype: str
     index: tuple[int, ...]
-    tensor: torch.Tensor | None = None
+    bad: torch.Tensor | None = None
+    """Mask of its bad elements when it was first met: an optimizer may spread the damage later."""
 
 
 @dataclass(slots=True)

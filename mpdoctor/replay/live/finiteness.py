@@ -126,3 +126,8 @@ def first_bad_index(tensor: torch.Tensor) -> tuple[int, ...]:
         return ()
     bad = (~torch.isfinite(tensor.detach())).nonzero()
     return tuple(int(i) for i in bad[0]) if len(bad) else ()
+
+
+def bad_mask(tensor: torch.Tensor) -> torch.Tensor | None:
+    """Which elements are not finite; None for a tensor without strides."""
+    return ~torch.isfinite(tensor.detach()) if tensor.layout is torch.strided else None

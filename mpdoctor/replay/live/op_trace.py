@@ -23,6 +23,7 @@ from mpdoctor.replay.live.events import AbsorbedUpdate, Call, EndTensor, Event, 
 from mpdoctor.replay.live.finiteness import (
     FINITE,
     NAN,
+    bad_mask,
     dtype_name,
     extremes,
     first_bad_index,
@@ -232,7 +233,7 @@ class OpTracer(TorchDispatchMode):
 
     def _external(self, tensor: torch.Tensor, bits: int) -> External:
         kind, name, _ = self._known.get(storage_key(tensor), ("unknown", "", tensor))
-        return External(kind, name, bits, dtype_name(tensor.dtype), first_bad_index(tensor), tensor)
+        return External(kind, name, bits, dtype_name(tensor.dtype), first_bad_index(tensor), bad_mask(tensor))
 
     def _record(
         self,

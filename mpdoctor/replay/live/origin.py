@@ -11,7 +11,7 @@ import torch
 from mpdoctor.core.location import FileSpan, Phase, TensorSite
 from mpdoctor.core.report import NonFinite, TimelineEntry
 from mpdoctor.replay.live.events import EndTensor, Event, External
-from mpdoctor.replay.live.finiteness import NEG_INF, dtype_name, first_bad_index, kind_name, status
+from mpdoctor.replay.live.finiteness import NEG_INF, bad_mask, dtype_name, first_bad_index, kind_name, status
 from mpdoctor.replay.live.op_trace import OpTracer
 from mpdoctor.replay.live.session import Session
 from mpdoctor.replay.live.why import Why, explain
@@ -114,7 +114,7 @@ def arrived_bad(session: Session, parameters: Sequence[str], buffers: Sequence[s
     for kind, names in (("parameter", parameters), ("buffer", buffers)):
         for name in names[:1]:
             tensor = named[name]
-            event = External(kind, name, status(tensor), dtype_name(tensor.dtype), first_bad_index(tensor.detach()), tensor)
+            event = External(kind, name, status(tensor), dtype_name(tensor.dtype), first_bad_index(tensor.detach()), bad_mask(tensor))
             why = explain(event)
             share = float(why.bad.float().mean()) if why.bad is not None and why.bad.numel() else None
             return NonFinite(

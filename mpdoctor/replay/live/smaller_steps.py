@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from mpdoctor.replay.live.changes import Changes
-from mpdoctor.replay.live.experiment import GONE, SAME, Judgement, Lab
-from mpdoctor.replay.observations import diverging
+from mpdoctor.replay.live.experiment import GONE, OTHER, SAME, Judgement, Lab
+from mpdoctor.replay.observations import DIVERGED, diverging
 
 _FURTHER = 3
 """Steps beyond the failing one: smaller steps must not only delay the failure."""
@@ -28,7 +28,11 @@ def judged(lab: Lab, factor: float) -> Judgement:
     """Run with smaller steps, a little beyond the failing step."""
     result = lab.run(Changes(lr_factor=factor), until=lab.last + _FURTHER)
     if lab.recording.failing_step is not None:
-        return lab.judged(result)
+        outcome, words = lab.judged(result)
+        losses = [s.loss for s in result.steps if s.loss is not None]
+        if outcome is GONE and losses and abs(losses[-1]) > DIVERGED * abs(losses[0]):
+            return OTHER, f"it does not fail up to step {result.steps[-1].step}, but the loss still grows ({losses[0]:.4g} to {losses[-1]:.4g})"
+        return outcome, words
     failure = lab.failure_in(result)
     if failure is not None:
         return SAME, failure[1]

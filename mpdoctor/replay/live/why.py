@@ -99,17 +99,14 @@ def _arrived(event: External) -> Why:
     what = {"parameter": "parameter", "buffer": "buffer", "input": "input", "gradient": "gradient left from an earlier step"}.get(
         event.kind, "tensor"
     )
-    tensor = event.tensor
     text = f"{what} {event.name}".strip() + f" holds {kind_name(event.status)}"
-    bad = None
-    if tensor is not None and tensor.layout is torch.strided:
-        bad = ~torch.isfinite(tensor.detach())
-        count = int(bad.sum())
+    if event.bad is not None:
+        count = int(event.bad.sum())
         index = f", first at [{', '.join(map(str, event.index))}]" if event.index else ""
-        text += f" ({count} of {tensor.numel()} values{index})"
+        text += f" ({count} of {event.bad.numel()} values{index})"
     if event.kind == "unknown":
         text = f"a tensor that no traced op made holds {kind_name(event.status)}"
-    return Why(Mechanism.ARRIVED, text, bad=bad, batched=event.kind == "input")
+    return Why(Mechanism.ARRIVED, text, bad=event.bad, batched=event.kind == "input")
 
 
 def _bad(call: Call) -> torch.Tensor | None:
