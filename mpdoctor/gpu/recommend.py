@@ -75,7 +75,7 @@ def advise(gpus: Sequence[GpuInfo]) -> Advice:
 
 
 def recommendation(machine: Machine) -> dict[str, Any]:
-    """The recommendation as plain JSON values: for the devices that a run would use (the CPU where no GPU is left to it), per device, and the settings."""
+    """The recommendation as plain JSON: for what a run would use (the CPU where no GPU is left to it), per device, and the settings to copy."""
     from mpdoctor.gpu.settings import settings
 
     gpus = together(machine)
