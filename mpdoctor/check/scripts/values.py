@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import ast
+from bisect import bisect_right
 from collections.abc import Iterator
 from functools import cached_property
+from itertools import islice
 
 from mpdoctor.check.scripts.classes import Classes
 from mpdoctor.check.scripts.scopes import Binding, BindingKind, Context, Scope
@@ -45,9 +47,11 @@ class Values(Classes):
     def definition(self, node: ast.expr, context: Context) -> Place | None:
         """The expression that a name holds where it is read: the last assignment before it in the same function, or its only one elsewhere."""
         scope, found = self.bindings(node, context)
-        here = [b for b in found if b.context.scope is context.scope and b.position <= (node.lineno, node.col_offset)]
-        if here and (scope is context.scope or isinstance(node, ast.Attribute)):
-            last = max(here, key=lambda b: b.position)
+        if not found:
+            return None
+        here = self._before(found, context.scope, (node.lineno, node.col_offset))
+        if here is not None and (scope is context.scope or isinstance(node, ast.Attribute)):
+            last = here
         elif scope is not context.scope and len(found) == 1:
             last = found[0]
         else:
@@ -55,6 +59,16 @@ class Values(Classes):
         if last.kind is not BindingKind.ASSIGNED or last.value is None or last.value is node:
             return None
         return last.value, last.context
+
+    def _before(self, found: list[Binding], scope: Scope, position: tuple[int, int]) -> Binding | None:
+        """The last of a name's bindings in a function before a position. Generated code binds one name thousands of times."""
+        question = (id(found), scope)
+        if question not in self.answers:
+            here = sorted((b for b in found if b.context.scope is scope), key=lambda b: b.position)
+            self.answers[question] = ([b.position for b in here], here)
+        positions, here = self.answers[question]
+        index = bisect_right(positions, position)
+        return here[index - 1] if index else None
 
     def resolve(self, node: ast.expr, context: Context) -> Place:
         """An expression with names followed to what they hold, as far as that is certain."""
@@ -116,9 +130,11 @@ class Values(Classes):
     def _sources(self, node: ast.expr, context: Context) -> Iterator[Place | None]:
         """What a name or attribute may hold; None for each value that no expression stands for."""
         scope, bindings = self.bindings(node, context)
-        for binding in bindings:
+        if len(bindings) > _MOST_VALUES:
+            yield None
+        for binding in bindings[:_MOST_VALUES]:
             if binding.kind is BindingKind.PARAMETER and scope is not None and isinstance(binding.node, ast.arg):
-                arguments = list(self.arguments(scope, binding.node.arg))
+                arguments = list(islice(self.arguments(scope, binding.node.arg), _MOST_VALUES))
                 if arguments:
                     yield from arguments
                 else:
@@ -257,8 +273,8 @@ class Values(Classes):
                 continue
             found.add(identity)
             if isinstance(current, ast.Name) and scope is not None and any(b.kind is BindingKind.PARAMETER for b in bindings):
-                queue += list(self.arguments(scope, current.id))
-            for binding in bindings if isinstance(current, ast.Name) else ():
+                queue += list(islice(self.arguments(scope, current.id), _MOST_VALUES))
+            for binding in bindings[:_MOST_VALUES] if isinstance(current, ast.Name) else ():
                 match binding.value:
                     case ast.Call() as call if (callee := self.callee(call, binding.context)) is not None:
                         returned = callee.returns
