@@ -253,7 +253,8 @@ class Interception:
                 self.injected_scaler.unscale(optimizer)
             largest = 0.0
             if original.__name__ == "clip_grad_value_":
-                bounds = [extremes(p.grad) for p in listed if p.grad is not None]
+                with _disable_current_modes():
+                    bounds = [extremes(p.grad) for p in listed if p.grad is not None]
                 largest = max((max(-low, high) for low, high in (b for b in bounds if b is not None)), default=0.0)
             with self.tracer.in_phase(Phase.UNSCALE, original.__name__) if self.tracer is not None else nullcontext():
                 result = original(listed, limit, *args, **kwargs)
@@ -290,7 +291,8 @@ class Interception:
                 self._scaled_backward = self._comes_from_scaled(first)
                 if self.tracer is not None:
                     self.tracer.end_of("loss", "loss", self.loss)
-            self.watch.before_backward()
+            with _disable_current_modes():  # the guard's looks are no ops of the run
+                self.watch.before_backward()
             if self.injected_scaler is not None and isinstance(first, torch.Tensor) and first.numel() == 1:
                 tensors = self.injected_scaler.scaled(first)
             factor = self.changes.backward_scale
@@ -300,7 +302,7 @@ class Interception:
                 tensors = first.float() * factor
             result = original(tensors, *args, **kwargs)
             if self.on_backward is not None:
-                with _disable_current_modes():  # a look, no op of the run
+                with _disable_current_modes():
                     self.on_backward()
             if self.tracer is not None:
                 self.tracer.backward_done = True
@@ -325,7 +327,8 @@ class Interception:
         return zero_grad
 
     def _look_at_grads(self, optimizer: Any) -> None:
-        self.watch.look_at_grads(optimizer)
+        with _disable_current_modes():
+            self.watch.look_at_grads(optimizer)
         if self.tracer is not None and self.watch.nonfinite:
             for name, parameter in self.watch.parameters_of(optimizer):
                 if parameter.grad is not None:
