@@ -220,7 +220,12 @@ class HfCheckpointSource:
         return max(1, int(self.settings.get("per_device_train_batch_size") or 8))
 
     def _next_rows(self, count: int, wanted: int) -> list[list[int]]:
-        """Rows of the next batches. Trainer shuffles each epoch by a generator seeded with seed + epoch (accelerate's seedable sampler)."""
+        """Rows of the next batches.
+
+        Trainer shuffles each epoch by a generator seeded with seed + epoch (accelerate's seedable sampler); with
+        `train_sampling_strategy="sequential"` it reads the rows in order.
+        """
+        in_order = self.settings.get("train_sampling_strategy") == "sequential"
         size = min(self._batch_size, count)
         per_epoch = max(1, math.ceil(count / size))
         accumulation = max(1, int(self.settings.get("gradient_accumulation_steps") or 1))
@@ -229,7 +234,8 @@ class HfCheckpointSource:
         found: list[list[int]] = []
         while len(found) < wanted:
             epoch, position = divmod(done + len(found), per_epoch)
-            order = torch.randperm(count, generator=torch.Generator().manual_seed(seed + epoch)).tolist()
+            shuffled = torch.randperm(count, generator=torch.Generator().manual_seed(seed + epoch))
+            order = list(range(count)) if in_order else shuffled.tolist()
             found.append(order[position * size : (position + 1) * size])
         return found
 
