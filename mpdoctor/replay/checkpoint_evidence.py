@@ -9,7 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from mpdoctor.core import rule
+from mpdoctor.core.errors import NothingToJudge
 from mpdoctor.core.evidence import Evidence, EvidenceKind
+from mpdoctor.core.finding import Severity
 from mpdoctor.core.location import FileSpan
 from mpdoctor.replay.autopsy.result import AutopsyResult, TensorStats
 from mpdoctor.replay.autopsy.series import SeriesResult, autopsy_series
@@ -60,6 +62,13 @@ class CheckpointEvidence:
         return story.training
 
     @property
+    def empty(self) -> bool:
+        """Whether no value, setting or log row of the checkpoint could be looked at."""
+        values = sum(t.numel for t in self.autopsy.tensors) if self.autopsy is not None else 0
+        told = self.checkpoint is not None and (self.checkpoint.training_args or self.checkpoint.scaler or self.checkpoint.param_groups)
+        return values == 0 and not told and not self.history
+
+    @property
     def no_fp16(self) -> bool:
         """Whether it is certain that nothing of the run is fp16: its settings say so, and it saved neither a scaler nor fp16 tensors."""
         if self.autopsy is None or self.checkpoint is None or self.checkpoint.scaler:
@@ -75,9 +84,19 @@ def known(evidence: CheckpointEvidence, name: str) -> bool:
 
 
 def judge_checkpoint(evidence: CheckpointEvidence) -> rule.RuleRun:
-    """Run all rules over checkpoints and logs. Rules whose part is missing are listed as skipped."""
+    """Run all rules over checkpoints and logs. Rules whose part is missing are listed as skipped.
+
+    Raises NothingToJudge when there was no value, setting or log row to look at and nothing is wrong
+    with the files either: that must not read as healthy.
+    """
     rules = [*rule.load("mpdoctor.replay.detectors.checkpoint"), *rule.load("mpdoctor.replay.detectors.history")]
-    return rule.run(rules, evidence, known)
+    run = rule.run(rules, evidence, known)
+    if evidence.checkpoint is not None and evidence.empty and all(f.severity is Severity.INFO for f in run.findings):
+        why = run.findings[0].message if run.findings else "its tensors have no values"
+        raise NothingToJudge(
+            f"{evidence.checkpoint.path}: nothing in it could be judged: {why}", "Pass a checkpoint with weights or optimizer state."
+        )
+    return run
 
 
 def at(path: Path, key: str | None = None) -> FileSpan:
