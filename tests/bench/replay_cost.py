@@ -67,6 +67,7 @@ class Source:
     training: Training
     batches: Batches
     name: str = "bench"
+    device: str = "cpu"
     notes: list[str] = field(default_factory=list)
 
     def open(self) -> Any:

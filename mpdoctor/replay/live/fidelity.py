@@ -95,16 +95,21 @@ class Fidelity(TorchFunctionMode):
         """How many open autocast regions stand for CUDA's."""
 
     def __torch_function__(self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None) -> Any:
-        kwargs = kwargs or {}
         name = getattr(func, "__name__", "")
+        if name == "__get__":  # a tensor's attribute: half of all calls
+            return func(*args)
+        kwargs = kwargs or {}
         if self.map_cuda:
             if name == "cuda" and args and isinstance(args[0], torch.Tensor):
                 return args[0]
-            args, kwargs = _on_cpu(args), _on_cpu(kwargs)
+            if any(map(_is_cuda, args)):
+                args = tuple(_on_cpu(v) for v in args)
+            if kwargs and any(map(_is_cuda, kwargs.values())):
+                kwargs = {k: _on_cpu(v) for k, v in kwargs.items()}
         if self.compute_dtype is not None:
             if name in ("half", "bfloat16") and args and isinstance(args[0], torch.Tensor):
                 return args[0].to(self.compute_dtype)
-            args, kwargs = self._substituted(args), self._substituted(kwargs)
+            args, kwargs = tuple(self._substituted(v) for v in args), {k: self._substituted(v) for k, v in kwargs.items()}
         if self.cuda_regions and torch.is_autocast_enabled("cpu"):
             if name in CUDA_FP32_OPS and kwargs.get("dtype") is None:
                 args, kwargs = _cast(args, _LOW, torch.float32), _cast(kwargs, _LOW, torch.float32)
@@ -114,18 +119,20 @@ class Fidelity(TorchFunctionMode):
         return func(*args, **kwargs)
 
     def _substituted(self, value: Any) -> Any:
-        return tree_map(lambda v: self.compute_dtype if isinstance(v, torch.dtype) and v in _LOW else v, value)
+        return self.compute_dtype if isinstance(value, torch.dtype) and value in _LOW else value
+
+
+def _is_cuda(value: Any) -> bool:
+    # No function of torch takes a device or a dtype inside a list, so looking at the arguments themselves is enough.
+    if isinstance(value, str):
+        return value == "cuda" or value.startswith("cuda:")
+    return isinstance(value, torch.device) and value.type == "cuda"
 
 
 def _on_cpu(value: Any) -> Any:
-    def move(item: Any) -> Any:
-        if isinstance(item, torch.device) and item.type == "cuda":
-            return torch.device("cpu")
-        if isinstance(item, str) and (item == "cuda" or item.startswith("cuda:")):
-            return "cpu"
-        return item
-
-    return tree_map(move, value)
+    if not _is_cuda(value):
+        return value
+    return "cpu" if isinstance(value, str) else torch.device("cpu")
 
 
 def _cast(value: Any, wanted: tuple[torch.dtype, ...], to: torch.dtype) -> Any:
