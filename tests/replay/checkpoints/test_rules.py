@@ -116,6 +116,16 @@ CASES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
         {"args": FP16, "scaler": scaled(128.0), "moments": (ones, ones), "taken": 3, "step": 9},
     ),
     "RUN721": ({"args": FP16, "log": rows(loss=[*falling, 0.0, 0.0])}, {"args": FP16, "log": rows(loss=falling)}),
+    "RUN723": ({"weights": {"w": ones.half()}, "args": BF16}, {"weights": {"w": ones.half()}, "args": FP16}),
+    "RUN724": ({"args": {"bf16": True, "fp16_full_eval": True}}, {"args": {"bf16": True, "bf16_full_eval": True}}),
+    "RUN725": (
+        {"args": BF16, "config": {"quantization_config": {"bnb_4bit_compute_dtype": "float16"}}},
+        {"args": BF16, "config": {"quantization_config": {"bnb_4bit_compute_dtype": "bfloat16"}}},
+    ),
+    "RUN726": (
+        {"weights": {"w": ones.bfloat16()}, "moments": (ones, ones)},
+        {"weights": {"w": ones.bfloat16()}, "moments": (ones.bfloat16(), ones.bfloat16())},
+    ),
     "RUN801": ({"log": rows(loss=[*falling, NAN, NAN])}, {"log": rows(loss=[*falling[:3], NAN, *falling[3:]])}),
     "RUN802": ({"log": rows(loss=[4.0, 3.0, 9.0, 40.0, 200.0, NAN])}, {"log": rows(loss=falling)}),
     "RUN803": ({"log": rows(loss=[4.0] * 4, grad_norm=[0.0] * 4), "args": FP16}, {"log": rows(loss=[4.0] * 4, grad_norm=[0.1] * 4), "args": FP16}),
