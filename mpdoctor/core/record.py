@@ -43,7 +43,7 @@ else:
         after = getattr(cls, "__post_init__", None)
         what = f"{cls.__name__}.__init__()"
 
-        def __init__(self, *args, **given):  # noqa: ANN001, ANN002, ANN003, ANN202, N807
+        def __init__(self, *args, **given):  # noqa: ANN001, ANN002, ANN003, ANN202
             if args:
                 if len(args) > len(positional):
                     raise TypeError(f"{what} takes {len(positional) + 1} positional arguments but {len(args) + 1} were given")

@@ -193,6 +193,8 @@ class Skipped:
 
     what: str
     why: str
+    needless: bool = False
+    """Whether nothing is missed by it: it does not apply, or what it would tell is settled already."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

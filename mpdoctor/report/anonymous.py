@@ -1,4 +1,4 @@
-"""A report without what tells whose it is: paths, user, host, device ids, names of models and data sets.
+"""A report without what tells whose it is: paths, user, host, ids of devices and processes, names of models and data sets.
 
 What the diagnosis rests on stays: dotted names of modules, numbers, versions, kinds of devices, and paths inside installed packages.
 """
@@ -27,6 +27,11 @@ _NAMING_KEYS = re.compile(
 
 _COMMON_USERS = frozenset({"root", "user", "users", "ubuntu", "admin", "runner", "jovyan", "docker", "nobody", "home", "python", "torch"})
 _PATH = re.compile(r"(?<![\w.<])(?:[A-Za-z]:|~)?(?:[/\\][^\s/\\:;,'\"`()<>|*?]+){2,}[/\\]?")
+_UUID = r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}"
+_DEVICE = re.compile(rf"(?<![\w-])(?:(?:(?:GPU|MIG)-)+(?:{_UUID}|[0-9a-fA-F]{{8,}})(?:/\d+/\d+)?|{_UUID})(?![\w-])")
+"""A GPU or one of its slices, as NVML, amdsmi and torch name them."""
+_PCI = re.compile(r"(?<![\w:])(?:[0-9a-fA-F]{4,8}:)[0-9a-fA-F]{2}:[0-9a-fA-F]{2}(?:\.[0-7])?(?![\w:])")
+_PROCESSES = re.compile(r"\bpids? \d+(?:, \d+)*")
 _PACKAGES = re.compile(r".*[/\\](?:site|dist)-packages[/\\]")
 
 
@@ -53,6 +58,8 @@ class _Scrub:
         self._stand_ins: dict[str, str] = {}
         self._paths: set[str] = set()
         self._numbers: dict[str, int] = {}
+        self._processes: dict[str, str] = {}
+        """Apart from the names: the same digits may stand elsewhere for something else."""
 
     def name(self, text: str, kind: str) -> str:
         """The stand-in for `text`."""
@@ -96,7 +103,7 @@ class _Scrub:
         if dataclasses.is_dataclass(value) and not isinstance(value, type):
             return dataclasses.replace(value, **{f.name: self._any(getattr(value, f.name)) for f in dataclasses.fields(value) if f.init})
         if isinstance(value, Mapping):
-            return {self._any(key): self._any(item) for key, item in value.items()}
+            return {self._any(key): self._process(str(item)) if key == "pid" else self._any(item) for key, item in value.items()}
         if isinstance(value, list | tuple):
             items = [self._any(item) for item in value]
             return tuple(items) if isinstance(value, tuple) else items
@@ -109,7 +116,12 @@ class _Scrub:
         text = _PATH.sub(self._path, text)
         for name in sorted(self._stand_ins.keys() - self._paths, key=len, reverse=True):
             text = self._replace(name, text)
-        return text
+        text = _DEVICE.sub(lambda match: self.name(match[0], "uuid"), text)
+        text = _PCI.sub(lambda match: self.name(match[0], "pci-address"), text)
+        return _PROCESSES.sub(lambda match: re.sub(r"\d+", lambda number: self._process(number[0]), match[0]), text)
+
+    def _process(self, number: str) -> str:
+        return self._processes.setdefault(number, f"<process-{len(self._processes) + 1}>")
 
     def _replace(self, name: str, text: str) -> str:
         if name not in text:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 from enum import StrEnum
 
 from mpdoctor.core.cause import Verdict
 from mpdoctor.core.finding import Severity
 from mpdoctor.core.gate import Outcome
 from mpdoctor.core.report import Report
+from mpdoctor.core.rule import Skipped
 from mpdoctor.report.numbers import count
 
 
@@ -76,9 +78,26 @@ def seen(report: Report) -> list[str]:
 
 
 def not_looked_at(report: Report) -> dict[str, list[str]]:
-    """What was skipped, by reason."""
+    """What was skipped though it could have told something, by reason."""
+    return _by_reason(skipped for skipped in report.skipped if not skipped.needless)
+
+
+def not_needed(report: Report) -> dict[str, list[str]]:
+    """What was skipped because it had nothing to tell here, by reason."""
+    return _by_reason(skipped for skipped in report.skipped if skipped.needless)
+
+
+def not_needed_in_short(report: Report) -> str:
+    """`not_needed` in one line; empty when there is nothing."""
+    number = sum(map(len, not_needed(report).values()))
+    if not number:
+        return ""
+    return f"{count(number, 'experiment')} not needed here; --experiments all runs those that can be run, the JSON report says why of each"
+
+
+def _by_reason(entries: Iterable[Skipped]) -> dict[str, list[str]]:
     reasons: dict[str, list[str]] = {}
-    for skipped in report.skipped:
+    for skipped in entries:
         what = reasons.setdefault(skipped.why, [])
         if skipped.what not in what:
             what.append(skipped.what)

@@ -31,7 +31,7 @@ def gpu_section(report: Report, ink: Ink | None = None) -> list[RenderableType]:
 
 def _driver(report: Report) -> str:
     driver, cuda = report.environment.get("nvidia_driver"), report.environment.get("cuda_of_driver")
-    if not any(gpu.source == "nvml" for gpu in report.gpus):
+    if not driver or not any(gpu.source == "nvml" for gpu in report.gpus):
         return ""
     return f"NVIDIA driver {driver}{f', CUDA {cuda}' if cuda else ''}"
 

@@ -44,7 +44,7 @@ def test_version() -> None:
     [
         (["relpay"], "error: No such command 'relpay'. Did you mean 'replay'?\nhint: see mpdoctor --help\n"),
         (["replay", "--stpes", "3"], "error: No such option: --stpes (Possible options: --steps)\nhint: see mpdoctor replay --help\n"),
-        (["replay"], "error: nothing to replay: neither a checkpoint nor a recipe is given\n"),
+        (["replay"], "error: nothing to replay: neither a checkpoint nor a recipe nor a recorded trace is given\n"),
         (["explain", "loss-scalling"], "error: nothing is called 'loss-scalling'\nhint: did you mean loss-scaling"),
         (["rules", "XYZ"], "error: no rule's code starts with 'XYZ'\n"),
     ],

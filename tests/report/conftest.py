@@ -191,6 +191,8 @@ def overflow() -> Report:
             Skipped(what="EXP401", why="batches were made up"),
             Skipped(what="EXP402", why="batches were made up"),
             Skipped(what="RUN601", why="unknown: clip_norm"),
+            Skipped(what="EXP501 clip-after-unscale", why="no clipping of scaled gradients", needless=True),
+            Skipped(what="EXP602 fp32-master-weights", why="the weights are fp32", needless=True),
         ),
         config={"lr": {"value": 1e-4, "origin": "explicit", "file": "training_args.bin", "line": None}},
         gpus=(gpu(),),

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from mpdoctor.core.cause import Headline
-from mpdoctor.core.device import GpuInfo
+from mpdoctor.core.device import GpuInfo, Reading
 from mpdoctor.core.evidence import Evidence, EvidenceKind
 from mpdoctor.core.finding import Confidence, Finding, Remedy, Severity
 from mpdoctor.core.gate import Outcome
@@ -17,7 +17,9 @@ from mpdoctor.core.rule import Crash, Skipped
 from mpdoctor.report.anonymous import anonymised
 from mpdoctor.report.renderer import RenderOptions, format_names, load
 
-SECRETS = ["acme", "zora", "gpubox17", "moonshot", "GPU-12ab"]
+SLICE = "MIG-5c1f0e9a-77aa-5b2c-9d10-0a1b2c3d4e5f"
+ADDRESS = "00000000:3B:00.0"
+SECRETS = ["acme", "zora", "gpubox17", "moonshot", "GPU-12ab", SLICE, SLICE.removeprefix("MIG-"), ADDRESS, "40961", "40962"]
 
 
 @pytest.fixture
@@ -43,12 +45,27 @@ def revealing(monkeypatch: pytest.MonkeyPatch) -> Report:
             ),
         ),
         config={"model_name_or_path": {"value": "acme/moonshot-7b", "origin": "explicit", "file": config, "line": 1}, "lr": {"value": 0.1}},
-        gpus=(GpuInfo(ref=DeviceRef(name="NVIDIA A100", index=0, uuid="GPU-12ab"), vendor="nvidia", source="nvml"),),
+        gpus=(
+            GpuInfo(
+                ref=DeviceRef(name="NVIDIA A100", index=0, uuid="GPU-12ab"),
+                vendor="nvidia",
+                source="nvml",
+                metrics={
+                    "pci_bus_id": Reading(ADDRESS),
+                    "mig_devices": Reading([{"name": "MIG 1g.5gb", "uuid": SLICE}]),
+                    "processes": Reading([{"pid": 40961, "memory_bytes": 7}]),
+                },
+            ),
+        ),
         skipped=(Skipped(what="acme/moonshot-7b", why="not in /mnt/acme/models"),),
         crashes=(Crash(what="CFG102", error="OSError", traceback='File "/home/zora.k/.venv/x/y.py", line 3'),),
         inputs=(InputFile(path=config, role="config"), InputFile(path="acme_ds.json", role="config")),
         environment={"cwd": "/home/zora.k/acme", "python": "3.11"},
-        notes=("run on gpubox17.acme.example; acme_ds.json",),
+        notes=(
+            "run on gpubox17.acme.example; acme_ds.json",
+            f"2 processes (pid 40961, 40962) use {ADDRESS}, {SLICE} and {SLICE}/1/0 at 2026-08-01 10:32:07",
+            "loss scale 40963 and process 2, step 40964",
+        ),
     )
 
 
@@ -66,6 +83,13 @@ def test_what_the_diagnosis_needs_stays(revealing: Report) -> None:
     assert finding.location.file == "config-1.yaml"
     assert "torch/nn/modules/linear.py:125" in finding.message
     assert anonymised(revealing).gpus[0].name == "NVIDIA A100"
+
+
+def test_devices_and_processes_can_still_be_told_apart(revealing: Report) -> None:
+    report = anonymised(revealing)
+    assert report.gpus[0].metric("processes").value == [{"pid": "<process-1>", "memory_bytes": 7}]
+    assert report.notes[1] == "2 processes (pid <process-1>, <process-2>) use <pci-address-1>, <uuid-2> and <uuid-2>/1/0 at 2026-08-01 10:32:07"
+    assert report.notes[2] == revealing.notes[2]
 
 
 def test_equal_names_keep_equal_stand_ins(revealing: Report) -> None:

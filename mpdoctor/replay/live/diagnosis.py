@@ -91,7 +91,7 @@ def diagnose(
         skipped=(
             *judged.skipped,
             *investigation.skipped,
-            *(Skipped(what=f"{r.id} {r.slug}", why=r.detail) for r in lab.results if r.outcome is ExperimentOutcome.NOT_RUN),
+            *(_skipped(r) for r in lab.results if r.outcome is ExperimentOutcome.NOT_RUN),
         ),
         crashes=tuple(crashes),
         surroundings=Surroundings(
@@ -115,6 +115,12 @@ def _settled(experiment: Experiment, lab: Lab, standing: tuple[Verdict, ...]) ->
     if len(done) == len(experiment.causes) and experiment.id != "EXP402":
         return f"{' and '.join(done)} is confirmed already"
     return None
+
+
+def _skipped(result: ExperimentResult) -> Skipped:
+    """An experiment without a result. One that was never begun, though nobody broke it off, had nothing to tell."""
+    needless = result.seconds is None and result.detail != INTERRUPTED
+    return Skipped(what=f"{result.id} {result.slug}", why=result.detail, needless=needless)
 
 
 def _not_run(experiment: Experiment, reason: str) -> ExperimentResult:

@@ -49,7 +49,7 @@ def _entry(check: str, description: str, severity: str, path: str, line: int, id
         "description": one_line(description),
         "severity": severity,
         # GitLab drops issues whose fingerprint it has seen in the same file.
-        "fingerprint": hashlib.sha256(f"mpdoctor {identity}".encode()).hexdigest()[:32],
+        "fingerprint": hashlib.sha256(f"mpdoctor {identity}".encode("utf-8", "backslashreplace")).hexdigest()[:32],
         "location": {"path": relative(path), "lines": {"begin": line}},
     }
 

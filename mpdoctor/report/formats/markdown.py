@@ -161,6 +161,8 @@ def _measurements(report: Report) -> str:
 
 def _not_looked_at(report: Report) -> str:
     lines = [f"- {text_of(', '.join(what))}: {text_of(why)}" for why, what in answer.not_looked_at(report).items()]
+    if rest := answer.not_needed_in_short(report):
+        lines.append(f"- {text_of(rest)}")
     lines += [f"- **failed inside mpdoctor:** {text_of(f'{crash.what}: {crash.error}')}" for crash in report.crashes]
     return _folded("Not looked at", "\n".join(lines))
 

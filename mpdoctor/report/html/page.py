@@ -56,6 +56,7 @@ def context(report: Report, options: RenderOptions) -> dict[str, Any]:
         "flops": flops(report),
         "measured": others(report),
         "not_looked_at": answer.not_looked_at(report),
+        "not_needed": answer.not_needed(report),
         "config": _config(report, found),
         "inputs": report.inputs,
         # A tag that ends the element must not come out of the data.

@@ -26,14 +26,16 @@ def measurements(report: Report, ink: Ink) -> list[RenderableType]:
 
 def not_looked_at(report: Report, ink: Ink) -> list[RenderableType]:
     """Everything that did not run, by reason: "clean" and "not looked at" never print alike."""
-    reasons = answer.not_looked_at(report)
-    if not reasons:
+    reasons, rest = answer.not_looked_at(report), answer.not_needed_in_short(report)
+    if not reasons and (ink.quiet or not rest):
         return []
     if ink.quiet:
         return [ink(f"{sum(map(len, reasons.values()))} not looked at; without --quiet: which, and why", "dim")]
     table = ink.grid(1, None)
     for why, what in reasons.items():
         table.add_row(ink("–", "dim"), ink.join(", ".join(what), (f": {why}", "dim")))
+    if rest:
+        table.add_row(ink("·", "dim"), ink(rest, "dim"))
     return [ink.title("Not looked at"), table]
 
 
