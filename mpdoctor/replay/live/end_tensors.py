@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from mpdoctor.replay.live.finiteness import NAN, status
+from mpdoctor.replay.live.finiteness import FINITE, NAN, status
 from mpdoctor.replay.live.op_trace import OpTracer
 
 
@@ -15,6 +15,17 @@ def look_at_end_tensors(tracer: OpTracer, model: torch.nn.Module) -> None:
             tracer.end_of("gradient", name, parameter.grad)
     for name, parameter in model.named_parameters():
         tracer.end_of("parameter", name, parameter)
+    damaged, bad_loss = set(damaged_buffers(model)), any(e.kind == "loss" for e in tracer.ends)
     for name, buffer in model.named_buffers():
-        if status(buffer) & NAN or any(e.kind == "loss" for e in tracer.ends):
+        if name in damaged or bad_loss:
             tracer.end_of("buffer", name, buffer)
+
+
+def damaged_buffers(model: torch.nn.Module) -> tuple[str, ...]:
+    """Buffers that hold NaN, and running statistics that are infinite.
+
+    Infinity in any other buffer can be a mask, or a minimum that has not seen a value.
+    """
+    statistics = {f"{n}.{s}" if n else s for n, m in model.named_modules() if hasattr(m, "running_var") for s in ("running_mean", "running_var")}
+    found = ((name, status(buffer)) for name, buffer in model.named_buffers())
+    return tuple(name for name, bits in found if bits & NAN or (bits != FINITE and name in statistics))

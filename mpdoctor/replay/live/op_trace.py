@@ -298,7 +298,7 @@ class OpTracer(TorchDispatchMode):
             site = self._forward_sites.get(node._sequence_nr())
             if site is not None:
                 event.forward_op, event.module = site.op, site.module
-                if not _inside_custom_backward(event.stack):
+                if not isinstance(node, torch.autograd.function.BackwardCFunction):  # which has a line of its own
                     event.stack = site.stack
         return event
 
@@ -387,10 +387,6 @@ def _cloned(args: Any) -> Any:
 def _writes_infinity(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
     scalars = [a for a in (*args, *kwargs.values()) if isinstance(a, float)]
     return any(a != a or a in (float("inf"), float("-inf")) for a in scalars)
-
-
-def _inside_custom_backward(stack: CapturedTraceback | None) -> bool:
-    return stack is not None and any(f.filename.endswith("autograd/function.py") for f in stack.summary())
 
 
 @cache

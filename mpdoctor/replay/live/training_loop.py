@@ -18,10 +18,10 @@ from mpdoctor.core.report import NonFinite
 from mpdoctor.core.trace import StepException, StepObservation
 from mpdoctor.replay.live.changed_session import apply_to_session, make_scaler
 from mpdoctor.replay.live.changes import NOTHING, Changes
-from mpdoctor.replay.live.end_tensors import look_at_end_tensors
+from mpdoctor.replay.live.end_tensors import damaged_buffers, look_at_end_tensors
 from mpdoctor.replay.live.fast16 import available, fast_16_bit_kernels
 from mpdoctor.replay.live.finite_op import FiniteOp
-from mpdoctor.replay.live.finiteness import FINITE, NAN, status
+from mpdoctor.replay.live.finiteness import FINITE, status
 from mpdoctor.replay.live.injected_scaler import InjectedScaler
 from mpdoctor.replay.live.interception import Interception
 from mpdoctor.replay.live.op_trace import OpTracer
@@ -168,11 +168,7 @@ def _steps(
         intercepted.injected_scaler = InjectedScaler()
     result.initial_bad_parameters = tuple(n for n, p in session.model.named_parameters() if status(p) != FINITE)
     bad_buffers = {n for n, b in session.model.named_buffers() if status(b) != FINITE}
-    statistics = {
-        f"{n}.{s}" if n else s for n, m in session.model.named_modules() if hasattr(m, "running_var") for s in ("running_mean", "running_var")
-    }
-    # Infinity in a buffer can be a mask, or a minimum that has not seen a value; NaN, and statistics that are infinite, are damage.
-    result.initial_bad_buffers = tuple(n for n, b in session.model.named_buffers() if n in bad_buffers and (status(b) & NAN or n in statistics))
+    result.initial_bad_buffers = damaged_buffers(session.model)
     result.initial_origin = arrived_bad(session, result.initial_bad_parameters, result.initial_bad_buffers)
     bad_parameters = set(result.initial_bad_parameters)
     apply_to_session(session, changes)
