@@ -35,6 +35,7 @@ _NAMES: Mapping[str, tuple[str, ...]] = {
     "per_device_train_batch_size": ("per_device_train_batch_size", "micro_batch_size", "train_batch_size"),
     "seed": ("seed",),
     "data_seed": ("data_seed",),
+    "train_sampling_strategy": ("train_sampling_strategy",),
     "full_determinism": ("full_determinism",),
     "label_smoothing_factor": ("label_smoothing_factor",),
     "gradient_checkpointing": ("gradient_checkpointing", "activation_checkpointing"),
