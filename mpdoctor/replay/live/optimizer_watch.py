@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from mpdoctor.replay.live.finiteness import FINITE, readable, status
+from mpdoctor.replay.live.finiteness import FINITE, own_look, readable, status
 
 
 class OptimizerWatch:
@@ -41,7 +41,7 @@ class OptimizerWatch:
         """The optimizer's parameters with their names."""
         for g, group in enumerate(optimizer.param_groups):
             for i, parameter in enumerate(group["params"]):
-                yield self.names.get(id(parameter), f"group{g}[{i}]"), parameter
+                yield self.names.get(id(parameter)) or f"group{g}[{i}]", parameter
 
     def owner_of(self, parameters: Sequence[Any]) -> Any:
         """The optimizer that holds the first of these parameters."""
@@ -51,6 +51,7 @@ class OptimizerWatch:
                 return optimizer
         return self.optimizers[0] if self.optimizers else None
 
+    @own_look
     def look_at_grads(self, optimizer: Any) -> None:
         """Norm of the optimizer's gradients; names of those that are not finite."""
         if optimizer not in self.optimizers:
@@ -62,6 +63,7 @@ class OptimizerWatch:
         if self.grad_norm is None or not math.isfinite(norm):
             self.grad_norm = norm
 
+    @own_look
     def before_backward(self) -> None:
         """Look for gradients of an earlier step that are still there."""
         for optimizer in self.optimizers:
@@ -88,34 +90,33 @@ class OptimizerWatch:
         self.uncleared = self.uncleared or id(optimizer) in self._dirty
         self._dirty.discard(id(optimizer))
 
+    @own_look
     def after_step(self, optimizer: Any) -> None:
         """Remember the gradients that this step used."""
         self._stepped_on[id(optimizer)] = {id(p): p.grad for _, p in self.parameters_of(optimizer) if p.grad is not None}
 
+    @own_look
     def outside(self, model: torch.nn.Module) -> tuple[str, ...]:
         """Trainable parameters of the model with a gradient that is not zero, in no optimizer that was seen."""
         held = {id(p) for optimizer in self.optimizers for _, p in self.parameters_of(optimizer)}
         left = [(n, p.grad) for n, p in model.named_parameters() if p.requires_grad and p.grad is not None and id(p) not in held]
         return tuple(n for n, g in left if norm_of([g]) > 0)
 
+    @own_look
     def missing(self, optimizer: Any) -> list[str]:
         """Trainable parameters without a gradient."""
         return [n for n, p in self.parameters_of(optimizer) if p.requires_grad and p.grad is None]
 
 
+@own_look
+@torch.no_grad()
 def norm_of(tensors: Sequence[torch.Tensor]) -> float:
     """L2 norm of all values, accumulated in fp32 (fp64 for fp64); 0.0 for nothing."""
-    low: list[torch.Tensor] = []
-    wide: list[torch.Tensor] = []
-    for tensor in tensors:
-        flat = readable(tensor.detach())
-        if flat is not None:
-            (wide if flat.dtype is torch.float64 else low).append(flat)
-    norms: list[torch.Tensor] = []
-    if low:
-        norms += torch._foreach_norm(low, 2, dtype=torch.float32)
-    if wide:
-        norms += [n.float() for n in torch._foreach_norm(wide, 2)]
+    flat = [f for f in map(readable, tensors) if f is not None]
+    low = [f for f in flat if f.dtype is not torch.float64]
+    norms = list(torch._foreach_norm(low, 2, dtype=torch.float32)) if low else []
+    if len(low) < len(flat):
+        norms += [n.float() for n in torch._foreach_norm([f for f in flat if f.dtype is torch.float64], 2)]
     if not norms:
         return 0.0
     by_device = [n.cpu() if n.device.type != "cpu" else n for n in norms]
