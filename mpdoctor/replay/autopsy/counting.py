@@ -3,7 +3,7 @@
 Every piece costs two reductions (signed and unsigned maximum of the bits). They give the largest
 magnitude exactly and say whether anything in the piece is non-finite or above fp16's range; only then
 is the piece counted value by value. Zeros, subnormals and the like come from a histogram of exponents:
-over all values where the checkpoint is small, over one run of 64 values in 16384 where it is large.
+over all values where the checkpoint is small, over one run of values in each piece where it is large.
 The runs are gathered over many pieces, because a histogram's fixed cost is that of reading 50 KB.
 """
 
@@ -18,9 +18,12 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-SAMPLE_RUN = 64
-SAMPLE_STRIDE = 16384
+SAMPLE = 256
+"""In a sampled tensor one value in this many is counted: a run of neighbours in each piece, at a place that differs from piece to piece."""
+_LEAST_RUN = 64
 _GATHERED = 1 << 15
+_STRIDE = 7919 * 64
+"""Distance between the places of two runs; with a prime factor, so that rows of a matrix do not repeat their columns."""
 
 
 class Counter:
@@ -79,11 +82,10 @@ class Counter:
             self._gathered, self._gathered_size = [], 0
 
     def _gather(self, values: NDArray[np.unsignedinteger[Any]]) -> None:
-        whole = values.size // SAMPLE_STRIDE * SAMPLE_STRIDE
-        runs = values[:whole].reshape(-1, SAMPLE_STRIDE)[:, :SAMPLE_RUN].flatten()
-        tail = values[whole : whole + SAMPLE_RUN].copy()  # the buffer behind `values` is used again
-        self._gathered += [runs, tail]
-        self._gathered_size += runs.size + tail.size
+        count = min(values.size, max(values.size // SAMPLE, _LEAST_RUN))
+        start = self.position // values.size * _STRIDE % (values.size - count + 1)
+        self._gathered.append(values[start : start + count].copy())  # the buffer behind `values` is used again
+        self._gathered_size += count
         if self._gathered_size >= _GATHERED:
             self.finish()
 
