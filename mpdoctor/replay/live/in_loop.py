@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from contextlib import ExitStack
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
@@ -64,6 +65,8 @@ class LoopTrace:
         if self._reads_optimizer:
             self._collector.before(session, self._step)
         with ExitStack() as opening:
+            opening.enter_context(warnings.catch_warnings())
+            warnings.filterwarnings("ignore", message=".*global hooks on modules")  # a compiled model runs eagerly here
             opening.enter_context(eager())
             intercepted = opening.enter_context(Interception(NOTHING, map_cuda=False))
             intercepted.watch.follow(session.model, session.optimizer)
