@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 
 from mpdoctor.core.location import FileSpan, TensorSite
+from mpdoctor.core.numerics import FP16
 from mpdoctor.core.report import NonFinite, TimelineEntry
+
+LOST_MASS = 1e-3
+"""Share of the gradient's squared mass that may fall below fp16's smallest number."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -196,6 +201,20 @@ class GradientExponents:
     zeros: int
     counts: dict[int, int]
 
+    def scale_window(self) -> tuple[float, float] | None:
+        """(lowest, highest) loss scale for these gradients, as `LossScaleWindow` defines them; None for gradients that are all zero."""
+        if not self.counts:
+            return None
+        mass = {e: n * (1.5 * 2.0**e) ** 2 for e, n in self.counts.items()}
+        total, lost, lowest = sum(mass.values()), 0.0, min(self.counts)
+        for exponent in sorted(mass):
+            lowest = exponent
+            if lost + mass[exponent] > LOST_MASS * total:
+                break
+            lost += mass[exponent]
+        smallest, largest = math.log2(FP16.smallest_subnormal), math.log2(FP16.max)
+        return float(2.0 ** max(smallest - lowest, smallest)), float(2.0 ** math.floor(largest - (max(self.counts) + 1)))
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recording:
@@ -232,6 +251,8 @@ class Recording:
     """Share of gradient elements that are 0 in the run and not in fp32; None when not tried."""
     scaling_gain: float | None = None
     """Gradient norm with a loss scale over the norm without; None when not tried."""
+    lr_for_half: float | None = None
+    """Learning rate at which half of the 16-bit weights would take a step's update; None when not tried."""
     update_kept: float | None = None
     """Share of the intended update (projected) that the stored weights took; None when not tried."""
     initial_bad_parameters: tuple[str, ...] = ()

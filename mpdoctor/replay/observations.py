@@ -49,7 +49,8 @@ class Growth:
 
     def __str__(self) -> str:
         count = "1 step" if self.steps == 1 else f"{self.steps} steps"
-        return f"{self.what} grew {self.last / self.first:.3g} times in {count} ({self.first:.4g} to {self.last:.4g})"
+        pace = f", {self.rate:.3g} times a step" if self.steps > 1 else ""
+        return f"{self.what} grew {self.last / self.first:.3g} times in {count} ({self.first:.4g} to {self.last:.4g}{pace})"
 
 
 def finite(values: Sequence[float | None]) -> list[float]:

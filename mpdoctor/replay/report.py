@@ -186,12 +186,15 @@ def _measurements(diagnosis: Diagnosis) -> dict[str, Any]:
         found["loss_scale_window"] = {"low": w.low, "high": w.high, "used": w.used, "empty": w.empty}
     if recording.gradient_exponents:
         found["gradient_exponents"] = [
-            {"name": e.name, "zeros": e.zeros, "counts": {str(exponent): n for exponent, n in e.counts.items()}} for e in recording.gradient_exponents
+            {"name": e.name, "zeros": e.zeros, "counts": {str(exponent): n for exponent, n in e.counts.items()}, "loss_scales": e.scale_window()}
+            for e in recording.gradient_exponents
         ]
     if recording.scaling_gain is not None:
         found["gradient_norm_fp32_over_used"] = recording.scaling_gain
     if recording.update_kept is not None:
         found["update_kept_by_16_bit_weights"] = recording.update_kept
+    if recording.lr_for_half is not None:
+        found["learning_rate_for_half_of_the_updates"] = recording.lr_for_half
     trace = recording.trace
     if trace is not None:
         total = sum(trace.flops.values())

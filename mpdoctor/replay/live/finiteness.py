@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import nullcontext
-from functools import wraps
+from functools import cache, wraps
 from typing import Any, ParamSpec, TypeVar
 
 import torch
@@ -113,6 +113,7 @@ def kind_name(bits: int) -> str:
     return "inf" if bits & POS_INF else "-inf"
 
 
+@cache
 def dtype_name(dtype: torch.dtype) -> str:
     """Torch's name of a dtype without prefix."""
     return str(dtype).removeprefix("torch.")

@@ -8,13 +8,9 @@ from dataclasses import dataclass, replace
 
 import torch
 
+from mpdoctor.core.numerics import FP16
 from mpdoctor.core.trace import GradientExponents, LossScaleWindow
 from mpdoctor.replay.live.finiteness import readable
-
-FP16_MAX = 65504.0
-FP16_SMALLEST = 2.0**-24
-LOST_MASS = 1e-3
-"""Share of the gradient's squared mass that may fall below fp16's smallest number."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,9 +81,7 @@ def census_by_module(grads: Iterable[tuple[str, torch.Tensor]], scale: float = 1
     for name, grad in grads:
         one = census_of([grad], scale)
         amax = _larger(total.amax, one.amax)
-        total = Census(
-            _sum(total.counts, one.counts), total.zeros + one.zeros, math.hypot(total.norm, one.norm), amax, total.nonzero + one.nonzero
-        )
+        total = Census(_sum(total.counts, one.counts), total.zeros + one.zeros, math.hypot(total.norm, one.norm), amax, total.nonzero + one.nonzero)
         module = name.rpartition(".")[0] or name
         before = modules.get(module, GradientExponents(name=module, zeros=0, counts={}))
         modules[module] = GradientExponents(name=module, zeros=before.zeros + one.zeros, counts=_sum(before.counts, one.counts))
@@ -113,14 +107,8 @@ def window(census: Census, *, used: float | None) -> LossScaleWindow | None:
     top = census.amax
     if not census.counts or not math.isfinite(top) or top <= 0:
         return None
-    mass = {e: n * (1.5 * 2.0**e) ** 2 for e, n in census.counts.items()}
-    total = sum(mass.values())
-    lost, lowest = 0.0, min(census.counts)
-    for exponent in sorted(mass):
-        if lost + mass[exponent] > LOST_MASS * total:
-            lowest = exponent
-            break
-        lost += mass[exponent]
-    low = max(2.0 ** math.ceil(math.log2(FP16_SMALLEST) - lowest), 2.0**-24)
-    high = 2.0 ** math.floor(math.log2(FP16_MAX / top))
-    return LossScaleWindow(low=low, high=high, used=used)
+    bounds = GradientExponents(name="all", zeros=census.zeros, counts=census.counts).scale_window()
+    if bounds is None:
+        return None
+    high = 2.0 ** math.floor(math.log2(FP16.max / top))
+    return LossScaleWindow(low=bounds[0], high=high, used=used)

@@ -16,7 +16,7 @@ from mpdoctor.core.trace import GradientExponents, Recording, StepObservation
 from mpdoctor.replay.live.batch_facts import batch_facts
 from mpdoctor.replay.live.changes import Changes
 from mpdoctor.replay.live.gradient_census import window
-from mpdoctor.replay.live.measurements import TraceCollector, gradients_at, has_master, loaded_moments_flushed, update_kept
+from mpdoctor.replay.live.measurements import TraceCollector, gradients_at, has_master, loaded_moments_flushed, update_loss
 from mpdoctor.replay.live.origin import Origin
 from mpdoctor.replay.live.process_state import BudgetSpent
 from mpdoctor.replay.live.session import SessionSource
@@ -231,7 +231,10 @@ class Investigation:
             if not masters:
                 last = steps[min(len(steps), _UPDATE_STEPS) - 1].step
                 self._note("measuring lost updates")
-                recording = replace(recording, update_kept=self._guarded("lost updates", lambda: update_kept(self.source, last, self.deadline)))
+                loss = self._guarded("lost updates", lambda: update_loss(self.source, last, self.deadline))
+                if loss is not None:
+                    rate = next((s.lr for s in steps if s.lr), None)
+                    recording = replace(recording, update_kept=loss.kept, lr_for_half=rate * loss.rate_factor if rate is not None else None)
         return recording
 
     def _measure_scaling(self, recording: Recording) -> Recording:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
 import torch
 
@@ -186,15 +187,28 @@ def gradients_at(source: SessionSource, step: int, changes: Changes, deadline: f
     return found[-1] if found else None
 
 
-def update_kept(source: SessionSource, last: int, deadline: float | None) -> float | None:
-    """Share of the intended update that 16-bit weights took over the first steps, projected on the intended one.
+@dataclass(frozen=True, slots=True)
+class UpdateLoss:
+    """How much of their updates 16-bit weights lose.
 
-    1.0: the weights moved as fp32 masters would; 0.0: nothing was taken. None where no weight is stored in 16 bits.
+    Attributes:
+        kept: share of the intended update that they took over the first steps, projected on the intended one. 1.0: they moved as
+            fp32 masters would; 0.0: nothing was taken.
+        rate_factor: by how much the learning rate would have to grow for half of the elements to take a step's update.
     """
+
+    kept: float
+    rate_factor: float
+
+
+def update_loss(source: SessionSource, last: int, deadline: float | None) -> UpdateLoss | None:
+    """Compare the run with one on fp32 masters over its first steps. None where no weight is stored in 16 bits, or nothing is to move."""
     start = run(source, until=-1, deadline=deadline).session
     plain = run(source, until=last, deadline=deadline)
     wide = run(source, changes=Changes(master_weights=True), until=last, deadline=deadline)
     dot, square = 0.0, 0.0
+    needed: list[torch.Tensor] = []
+    steps = max(1, sum(s.took_a_step for s in wide.steps))
     for first, after, master_owner in zip(start.model.parameters(), plain.session.model.parameters(), wide.session.model.parameters(), strict=True):
         master = wide.masters.get(id(master_owner))
         if master is None or first.dtype not in LOW:
@@ -203,4 +217,11 @@ def update_kept(source: SessionSource, last: int, deadline: float | None) -> flo
         actual = (after.detach().float() - first.detach().float()).double()
         dot += float((intended * actual).sum())
         square += float((intended * intended).sum())
-    return dot / square if square > 0 and math.isfinite(dot) else None
+        # An update is taken from half the spacing of the stored numbers on; float exponents give the spacing.
+        bits = torch.finfo(first.dtype).eps
+        spacing = 2.0 ** (torch.frexp(first.detach().float().abs().clamp_min(torch.finfo(first.dtype).tiny))[1] - 1).double() * bits
+        moves = intended != 0
+        needed.append((spacing[moves] / 2 / (intended[moves].abs() / steps)).flatten())
+    if square <= 0 or not math.isfinite(dot):
+        return None
+    return UpdateLoss(dot / square, float(torch.cat(needed).median()))

@@ -8,26 +8,27 @@ loss can be walked back to the op that made the first bad value of its chain (`o
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import math
+from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import cache
+from dataclasses import dataclass
 from typing import Any
 
 import torch
-from torch.utils._python_dispatch import TorchDispatchMode, _disable_current_modes
-from torch.utils._pytree import tree_map
+from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._traceback import CapturedTraceback
 
 from mpdoctor.core.location import Phase
-from mpdoctor.replay.live.events import AbsorbedUpdate, Call, EndTensor, Event, External, ForwardSite, Observations, Shadow
+from mpdoctor.replay.live.events import Call, EndTensor, Event, External, ForwardSite, Observations
 from mpdoctor.replay.live.finiteness import (
     FINITE,
     NAN,
     bad_mask,
     dtype_name,
-    extremes,
     first_bad_index,
     floating_in,
+    own_look,
+    readable,
     status,
     status_of,
     storage_key,
@@ -35,37 +36,14 @@ from mpdoctor.replay.live.finiteness import (
     versions,
 )
 from mpdoctor.replay.live.module_stack import ModuleStack
+from mpdoctor.replay.live.op_plan import OpPlan, plan_of
 from mpdoctor.replay.live.rows import named_tensors
+from mpdoctor.replay.live.usage_watch import UsageWatch
 
-_SKIPPED_OPS = ("empty", "new_empty", "resize", "_unsafe_view", "detach", "lift_fresh", "_local_scalar_dense", "_nested")
-_NAN_REPLACING = ("nan_to_num", "nan_to_num_", "nansum")
-_UPDATING = ("lerp_", "add_", "sub_", "addcmul_", "addcdiv_", "_foreach_lerp_", "_foreach_add_", "_foreach_sub_")
-_LOW = (torch.float16, torch.bfloat16)
 _KEPT_EVENTS = 64
 """Created values whose inputs are kept alive for `why.py`; the origin is among the first."""
 _CLONED_NUMEL = 1 << 16
 """In-place ops: inputs up to this size are copied first, so that the op can be run again."""
-
-
-@cache
-def _plan(func: Any) -> tuple[int, tuple[int, ...], tuple[str, ...], str]:
-    """How to treat an op: 0 pass, 1 reads fresh outputs, 2 also mutated arguments; which; and its short name."""
-    name = func._schema.name.split("::")[-1]
-    label = f"{func._schema.name.replace('::', '.')}"
-    mutated, mutated_names = [], []
-    for i, argument in enumerate(func._schema.arguments):
-        written = argument.alias_info is not None and argument.alias_info.is_write
-        # Older batch-norm ops update their statistics without saying so in the schema.
-        if written or ("batch_norm" in name and "backward" not in name and argument.name in ("running_mean", "running_var")):
-            mutated.append(i)
-            mutated_names.append(argument.name)
-    if any(name.startswith(skipped) for skipped in _SKIPPED_OPS):
-        return 0, (), (), label
-    if mutated:
-        return 2, tuple(mutated), tuple(mutated_names), label
-    returns = func._schema.returns
-    view = bool(returns) and all(r.alias_info is not None for r in returns)
-    return (0 if view else 1), (), (), label
 
 
 class OpTracer(TorchDispatchMode):
@@ -83,7 +61,6 @@ class OpTracer(TorchDispatchMode):
         super().__init__()  # type: ignore[no-untyped-call]
         self.stack = ModuleStack(model)
         self.optimizer_ops = optimizer_ops
-        self.usage = usage
         self.phase: Phase | None = None
         """Set while a scaler unscales, gradients are clipped, or an optimizer steps."""
         self.optimizer_name: str | None = None
@@ -97,7 +74,7 @@ class OpTracer(TorchDispatchMode):
         self._carried: set[tuple[int, Phase]] = set()
         self._known: dict[int, tuple[str, str, torch.Tensor]] = {}
         self._forward_sites: dict[int, ForwardSite] = {}
-        self._flop_formulas = _flop_formulas() if usage else {}
+        self._usage = UsageWatch(self.seen, self._known) if usage else None
         for name, parameter in model.named_parameters():
             self._know("parameter", name, parameter)
             if parameter.grad is not None:
@@ -118,21 +95,25 @@ class OpTracer(TorchDispatchMode):
         """Ops until the end of the block belong to `phase`; gradients are known by their parameter's name."""
         outer = self.phase, self.optimizer_name
         if outer[0] is None:
-            for name, parameter in self._model.named_parameters():
-                if parameter.grad is not None:
-                    self._known[storage_key(parameter.grad)] = ("gradient", name, parameter.grad)
+            self._know_gradients()
         self.phase, self.optimizer_name = phase, optimizer
         try:
             yield
         finally:
             self.phase, self.optimizer_name = outer
 
+    @own_look
+    def _know_gradients(self) -> None:
+        for name, parameter in self._model.named_parameters():
+            if parameter.grad is not None:
+                self._known[storage_key(parameter.grad)] = ("gradient", name, parameter.grad)
+
+    @own_look
     def end_of(self, kind: str, name: str, tensor: torch.Tensor) -> None:
         """Look at a tensor that must be finite; remember it, and what made it bad, if it is not."""
-        with _disable_current_modes():  # this look is no op of the run
-            bits = status(tensor)
-            source = (self._provenance.get(storage_key(tensor)) or self._external(tensor, bits)) if bits != FINITE else None
+        bits = status(tensor)
         if bits != FINITE:
+            source = self._provenance.get(storage_key(tensor)) or self._external(tensor, bits)
             self.ends.append(EndTensor(kind, name, bits, source))
 
     # -- the dispatch
@@ -146,63 +127,103 @@ class OpTracer(TorchDispatchMode):
         super().__exit__(*exc)  # type: ignore[no-untyped-call]
         self.stack.detach()
 
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        """Traced steps run eagerly (`process_state.eager`): torch's guard against compiling this class costs more than a look at a tensor."""
+        return False
+
     def __torch_dispatch__(self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None) -> Any:
         kwargs = kwargs or {}
+        self.seen.ops += 1
         if self.phase is Phase.OPTIMIZER and not self.optimizer_ops:
-            self.seen.ops += 1
             return func(*args, **kwargs)
-        mode, mutated, mutated_names, label = _plan(func)
+        plan = plan_of(func)
         node = torch._C._current_autograd_node()
-        before: list[int] = []
-        inputs: list[torch.Tensor] = []
-        kept: tuple[Any, ...] | None = None
-        if mode == 2:
-            inputs = floating_in(args) + floating_in(kwargs)
-            before = [status(t) for t in inputs]
-            if not any(before) and sum(t.numel() for t in inputs) <= _CLONED_NUMEL:
-                kept = _cloned(args)
-            if self.usage and self.phase is not Phase.OPTIMIZER:
-                self._shadow_addition(label, args, kwargs, first=True)
+        before = self._look_before(plan, args, kwargs) if plan.written and plan.read else None
         try:
             out = func(*args, **kwargs)
         except Exception:
             if self.raised is None:
-                self.raised = self._event(label, node, FINITE, args[0] if args and isinstance(args[0], torch.Tensor) else None, [], created=False)
+                tensor = args[0] if args and isinstance(args[0], torch.Tensor) else None
+                self.raised = self._event(plan.label, node, FINITE, tensor, [], created=False)
             raise
-        self.seen.ops += 1
-        if node is None or torch.is_grad_enabled():
-            self._remember_forward_site(label)
-        if mode == 0:
-            return out
-        if self.usage:
-            self._observe_usage(func, label, node, args, kwargs, out)
-        results = floating_in(out) if mode == 1 else self._mutated(mutated, mutated_names, args, kwargs) + _fresh(out, args, kwargs)
+        with torch._C.DisableTorchFunction():
+            if node is None or torch.is_grad_enabled():
+                self._remember_forward_site(plan.label)
+            if plan.read:
+                self._look_after(plan, func, node, args, kwargs, out, before)
+        return out
+
+    @own_look
+    def _look_before(self, plan: OpPlan, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Before:
+        """Status of what the op is about to modify, and a copy of small inputs. Other inputs can still be read afterwards."""
+        written = _written(plan, args, kwargs)
+        inputs = floating_in(args) + floating_in(kwargs)
+        before = Before(written, inputs, [None] * len(inputs))
+        if sum(t.numel() for t in inputs) <= _CLONED_NUMEL:
+            given = {id(t) for t in written} if plan.overwrites else ()
+            before.statuses = [FINITE if id(t) in given else status(t) for t in inputs]
+            if not any(before.statuses):
+                before.args = _cloned(args)
+        elif plan.unscales:
+            before.found_inf = args[1]
+        else:
+            memory = {storage_key(t) for t in written}
+            before.statuses = [(FINITE if plan.overwrites else status(t)) if storage_key(t) in memory else None for t in inputs]
+        if self._usage is not None and self.phase is not Phase.OPTIMIZER:
+            self._usage.addition(plan, args, kwargs)
+        return before
+
+    def _look_after(
+        self, plan: OpPlan, func: Any, node: Any, args: tuple[Any, ...], kwargs: dict[str, Any], out: Any, before: Before | None
+    ) -> None:
+        """Read what the op made; record what is not finite."""
+        kept = before.args if before is not None else None
+        phase = self._phase_name(node)
+        if self._usage is not None:
+            self._note_usage(self._usage, plan, func, node, args, kwargs, out, kept)
+        if before is not None:
+            results = before.written + _fresh(out, args, kwargs)
+        else:
+            results = [out] if isinstance(out, torch.Tensor) else floating_in(out)
         bad: list[tuple[torch.Tensor, int]] = []
-        where = (self.stack.current() or "", self._phase_name(node))
+        module = self.stack.current() or ""
         for tensor in results:
-            found = extremes(tensor)
-            if found is None:
+            flat = readable(tensor)
+            if flat is None:
                 continue
-            bits = status_of(*found)
-            key = (*where, dtype_name(tensor.dtype))
-            if bits == FINITE:
-                self._provenance.pop(storage_key(tensor), None)
-                magnitude = max(-found[0], found[1])
+            smallest, largest = torch.aminmax(flat)
+            low, high = smallest.item(), largest.item()
+            key = (module, phase, dtype_name(tensor.dtype))
+            if -math.inf < low and high < math.inf:
+                if self._provenance:
+                    self._provenance.pop(storage_key(tensor), None)
+                magnitude = max(-low, high)
                 if magnitude > self.seen.amax.get(key, -1.0):
                     self.seen.amax[key] = magnitude
             else:
-                bad.append((tensor, bits))
+                bad.append((tensor, status_of(low, high)))
                 self.seen.nonfinite[key] = self.seen.nonfinite.get(key, 0) + 1
-        if self.usage and kept is not None and self._by_hand(node):
-            self._note_absorbed(func, label, args, kept, kwargs)
-        if self.usage and label.rpartition(".")[2] in _NAN_REPLACING:
-            self._note_replaced_nan(label, node, args)
         if bad:
-            if mode == 1:
-                inputs = floating_in(args) + floating_in(kwargs)
-                before = [status(t) for t in inputs]
-            self._record(func, label, node, args if kept is None else kept, kwargs, inputs, before, bad, rerunnable=mode == 1 or kept is not None)
-        return out
+            inputs, statuses = before.known(bad) if before is not None else _statuses(floating_in(args) + floating_in(kwargs))
+            rerunnable = before is None or kept is not None
+            self._record(func, plan.label, node, args if kept is None else kept, kwargs, inputs, statuses, bad, rerunnable=rerunnable)
+
+    def _note_usage(
+        self, usage: UsageWatch, plan: OpPlan, func: Any, node: Any, args: tuple[Any, ...], kwargs: dict[str, Any], out: Any, kept: Any
+    ) -> None:
+        if plan.formula is not None:
+            usage.flops(plan.formula, func, args, kwargs, out)
+        if node is None and self.phase is None:
+            usage.reads(args)
+        if plan.takes_eps and (eps := usage.vanished_eps(args)) is not None:
+            self.seen.vanished_eps.append((eps, self._event(plan.label, node, FINITE, args[0], [], created=False)))
+        if plan.updates and kept is not None and self._by_hand(node):
+            usage.absorbed(plan, func, args, kept, kwargs)
+        if plan.replaces_nan:
+            scalar_loss = self._phase_name(node) is Phase.LOSS and args[0].numel() == 1
+            if (scalar_loss or (self.backward_done and node is None)) and status(args[0]) & NAN:
+                self.seen.replaced_nan.append(self._event(plan.label, node, NAN, args[0], [], created=False))
 
     def _by_hand(self, node: Any) -> bool:
         """Whether the op belongs to the loop's own code: in no module, no backward pass, no scaler and no optimizer."""
@@ -222,12 +243,6 @@ class OpTracer(TorchDispatchMode):
         if number not in self._forward_sites:
             stack = CapturedTraceback.extract(cpp=False)
             self._forward_sites[number] = ForwardSite(label, self.stack.current() or "", stack)
-
-    def _mutated(self, positions: tuple[int, ...], names: tuple[str, ...], args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[torch.Tensor]:
-        found: list[torch.Tensor] = []
-        for position, name in zip(positions, names, strict=True):
-            found += floating_in(args[position] if position < len(args) else kwargs.get(name))
-        return found
 
     # -- non-finite values
 
@@ -302,72 +317,39 @@ class OpTracer(TorchDispatchMode):
                     event.stack = site.stack
         return event
 
-    # -- the rest of what a step shows
 
-    def _observe_usage(self, func: Any, label: str, node: Any, args: tuple[Any, ...], kwargs: dict[str, Any], out: Any) -> None:
-        formula = self._flop_formulas.get(func._overloadpacket)
-        if formula is not None:
-            dtype = next((dtype_name(t.dtype) for t in tensors_in(args) if t.is_floating_point()), "other")
-            self.seen.flops[dtype] = self.seen.flops.get(dtype, 0.0) + formula(*args, **kwargs, out_val=out)
-        if node is None and self.phase is None:
-            for tensor in tensors_in(args):
-                known = self._known.get(storage_key(tensor)) if tensor.layout is torch.strided else None
-                if known is not None and known[0] == "parameter":
-                    self.seen.read_parameters.add(known[1])
-        short = label.rpartition(".")[2]
-        if short in ("add", "add_", "clamp", "clamp_min", "maximum") and len(args) > 1:
-            tensor, constant = args[0], args[1]
-            low = isinstance(tensor, torch.Tensor) and tensor.dtype in _LOW
-            if low and isinstance(constant, (int, float)) and constant and abs(constant) < 1e-3 and len(self.seen.vanished_eps) < 8:
-                rounded = torch.tensor(float(constant), dtype=tensor.dtype).item()
-                if rounded == 0.0:
-                    self.seen.vanished_eps.append((float(constant), self._event(label, node, FINITE, tensor, [], created=False)))
+@dataclass(slots=True)
+class Before:
+    """What an in-place op found: the tensors that it modifies, its inputs and their statuses (None: to be read when needed)."""
 
-    def _note_replaced_nan(self, label: str, node: Any, args: tuple[Any, ...]) -> None:
-        source = args[0]
-        scalar_loss = self._phase_name(node) is Phase.LOSS and source.numel() == 1
-        if (scalar_loss or (self.backward_done and node is None)) and status(source) & NAN:
-            self.seen.replaced_nan.append(self._event(label, node, NAN, source, [], created=False))
+    written: list[torch.Tensor]
+    inputs: list[torch.Tensor]
+    statuses: list[int | None]
+    args: tuple[Any, ...] | None = None
+    """A copy of its arguments, when they were small and finite."""
+    found_inf: torch.Tensor | None = None
+    """Where the GradScaler's check notes that a gradient was bad before it was unscaled."""
 
-    def _note_absorbed(self, func: Any, label: str, args: tuple[Any, ...], before: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        """Does an in-place update by hand (a moving average, a parameter update) change a 16-bit tensor at all?"""
-        if label.rpartition(".")[2] not in _UPDATING:
-            return
-        targets = args[0] if isinstance(args[0], (list, tuple)) else [args[0]]
-        if not all(isinstance(t, torch.Tensor) and t.dtype in _LOW for t in targets):
-            return
-        exact = tree_map(lambda v: v.double() if isinstance(v, torch.Tensor) and v.is_floating_point() else v, before)
-        func(*exact, **kwargs)
-        wanted = exact[0] if isinstance(exact[0], (list, tuple)) else [exact[0]]
-        old = before[0] if isinstance(before[0], (list, tuple)) else [before[0]]
-        for target, meant, was in zip(targets, wanted, old, strict=True):
-            moves = meant != was.double()
-            total = int(moves.sum())
-            if total:
-                known = self._known.get(storage_key(target))
-                share = int(((target == was) & moves).sum()) / total
-                name = known[1] if known else f"a {dtype_name(target.dtype)} tensor of shape {tuple(target.shape)}"
-                stack = CapturedTraceback.extract(cpp=False)
-                self.seen.absorbed[storage_key(target)] = AbsorbedUpdate(name, dtype_name(target.dtype), label.rpartition(".")[2], share, stack)
+    def known(self, bad: list[tuple[torch.Tensor, int]]) -> tuple[list[torch.Tensor], list[int]]:
+        """The inputs and all their statuses, looked up after the op made bad values."""
+        if self.found_inf is not None:
+            found = dict.fromkeys((id(t) for t in self.written), FINITE)
+            if self.found_inf.item() > 0:  # dividing by the scale keeps NaN and infinity what they are
+                found |= {id(t): bits for t, bits in bad}
+            found[id(self.found_inf)] = FINITE
+            return self.inputs, [found[id(t)] if id(t) in found else status(t) for t in self.inputs]
+        return self.inputs, [status(t) if bits is None else bits for t, bits in zip(self.inputs, self.statuses, strict=True)]
 
-    def _shadow_addition(self, label: str, args: tuple[Any, ...], kwargs: dict[str, Any], *, first: bool) -> None:
-        """Keep the exact sum beside a small 16-bit tensor that is added to in place."""
-        short = label.rpartition(".")[2]
-        target = args[0] if args and isinstance(args[0], torch.Tensor) else None
-        if target is None or target.dtype not in _LOW or target.layout is not torch.strided or target.numel() > 1 << 20:
-            return
-        key = storage_key(target)
-        if short != "add_" or len(args) < 2 or not isinstance(args[1], torch.Tensor):
-            if short in ("zero_", "fill_", "copy_"):
-                self.seen.shadows.pop(key, None)
-            return
-        shadow = self.seen.shadows.get(key)
-        if shadow is None or shadow.exact.shape != target.shape:
-            known = self._known.get(key)
-            shadow = Shadow(target, target.double(), 0, known[1] if known else "", CapturedTraceback.extract(cpp=False))
-            self.seen.shadows[key] = shadow
-        shadow.exact += args[1].double() * float(kwargs.get("alpha", 1))
-        shadow.additions += 1
+
+def _statuses(tensors: list[torch.Tensor]) -> tuple[list[torch.Tensor], list[int]]:
+    return tensors, [status(t) for t in tensors]
+
+
+def _written(plan: OpPlan, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[torch.Tensor]:
+    found: list[torch.Tensor] = []
+    for position, name in plan.written:
+        found += floating_in(args[position] if position < len(args) else kwargs.get(name))
+    return found
 
 
 def _fresh(out: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[torch.Tensor]:
@@ -387,10 +369,3 @@ def _cloned(args: Any) -> Any:
 def _writes_infinity(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
     scalars = [a for a in (*args, *kwargs.values()) if isinstance(a, float)]
     return any(a != a or a in (float("inf"), float("-inf")) for a in scalars)
-
-
-@cache
-def _flop_formulas() -> dict[Any, Callable[..., float]]:
-    from torch.utils.flop_counter import flop_registry
-
-    return dict(flop_registry)

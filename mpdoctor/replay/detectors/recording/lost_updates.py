@@ -34,7 +34,9 @@ def check(recording: Recording) -> Iterator[Hit]:
     rate = next((s.lr for s in recording.steps if s.lr), None)
     yield Hit(
         message=f"weights in {recording.weights_dtype} take {max(0.0, recording.update_kept):.0%} of their updates{share}: "
-        "the rest is below half their spacing" + (f" at a learning rate of {rate:g}" if rate else "")
+        "the rest is below half their spacing"
+        + (f" at a learning rate of {rate:g}" if rate else "")
+        + (f"; half of them would be taken at {recording.lr_for_half:.2g}" if recording.lr_for_half is not None else "")
     )
 
 
