@@ -8,6 +8,7 @@ from typing import Any
 import torch
 from torch.utils._pytree import tree_map
 
+from mpdoctor.core.errors import UnreadableInput
 from mpdoctor.replay.live.changes import Changes
 from mpdoctor.replay.live.session import Session
 
@@ -20,7 +21,10 @@ def make_scaler(session: Session, changes: Changes) -> Any:
     if arguments is None:
         return None
     device = next((p.device.type for p in session.model.parameters()), "cpu")
-    scaler = torch.amp.GradScaler(device, **arguments)
+    try:
+        scaler = torch.amp.GradScaler(device, **arguments)
+    except AssertionError as error:  # torch's own check of the factors
+        raise UnreadableInput(f"the settings of the loss scaler are refused by torch: {error}", "Correct CONFIG in the recipe.") from None
     if session.scaler_state and not changes.dynamic_scaling and changes.scale is None:
         scaler.load_state_dict(session.scaler_state)
     return scaler

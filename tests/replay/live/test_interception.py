@@ -85,8 +85,6 @@ def process() -> tuple[Any, ...]:
         torch.is_autocast_cache_enabled(),
         len(_get_current_dispatch_mode_stack()),
         torch._C._len_torch_function_stack(),
-        if hasattr(torch.overrides, "_len_torch_function_stack")
-        else torch._C._len_torch_function_stack(),
         torch.is_grad_enabled(),
         hooks(),
     )

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 
 from mpdoctor.replay.live.changes import Changes
-from mpdoctor.replay.live.experiment import GONE, SAME, Experiment, Judgement, Lab, first, fp16
+from mpdoctor.replay.live.experiment import GONE, NOT_RUN, SAME, Experiment, Judgement, Lab, first, fp16
 from mpdoctor.replay.live.measurements import gradients_at
 from mpdoctor.replay.observations import UNDERFLOW_GAIN, underflows
 
@@ -50,6 +50,8 @@ def perform(lab: Lab) -> Judgement:
     if result.exception is None and not bad and (taken or (result.steps and result.steps[-1].took_a_step)):
         last = result.steps[-1]
         return GONE, f"steps are taken again at loss scale {last.scale:g}" if last.scale is not None else "steps are taken again"
+    if result.exception is None and not bad and result.steps and all(s.skipped and (s.scale or 0.0) > 1.0 for s in result.steps):
+        return NOT_RUN, f"the batches end at loss scale {result.steps[-1].scale:g}, before it has come down far enough to tell"
     return SAME, f"{sum(bool(s.skipped) for s in result.steps)} of {len(result.steps)} steps are still skipped or bad"
 
 
