@@ -182,10 +182,8 @@ class OpTracer(TorchDispatchMode):
         phase = self._phase_name(node)
         if self._usage is not None:
             self._note_usage(self._usage, plan, func, node, args, kwargs, out, kept)
-        if before is not None:
-            results = before.written + _fresh(out, args, kwargs)
-        else:
-            results = [out] if isinstance(out, torch.Tensor) else floating_in(out)
+        made = [out] if isinstance(out, torch.Tensor) else floating_in(out)
+        results = made if before is None else before.written + _fresh(made, args, kwargs)
         bad: list[tuple[torch.Tensor, int]] = []
         module = self.stack.current() or ""
         for tensor in results:
@@ -352,10 +350,10 @@ def _written(plan: OpPlan, args: tuple[Any, ...], kwargs: dict[str, Any]) -> lis
     return found
 
 
-def _fresh(out: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[torch.Tensor]:
+def _fresh(made: list[torch.Tensor], args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[torch.Tensor]:
     """Results of a mutating op that are not the mutated arguments themselves."""
     given = {id(t) for t in tensors_in(args)} | {id(t) for t in tensors_in(kwargs)}
-    return [t for t in floating_in(out) if id(t) not in given]
+    return [t for t in made if id(t) not in given]
 
 
 def _cloned(args: Any) -> Any:
