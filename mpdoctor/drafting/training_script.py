@@ -102,7 +102,7 @@ class TrainingScript:
 
 
 def statements_of_loss(found: TrainingScript) -> list[ast.stmt]:
-    """The loop's statements up to the one that computes the loss, without those that only keep the loop going."""
+    """The loop's statements that the loss is computed from, up to `backward`."""
     kept: list[ast.stmt] = []
     if not found.loop or not found.loss_name:
         return kept
@@ -114,8 +114,21 @@ def statements_of_loss(found: TrainingScript) -> list[ast.stmt]:
         if isinstance(statement, ast.With) and any(_backward_of(node) for node in ast.walk(statement)):
             kept[-1] = _until_backward(statement)
             break
-    assigns = any(isinstance(n, ast.Name) and n.id == found.loss_name and isinstance(n.ctx, ast.Store) for s in kept for n in ast.walk(s))
-    return kept if assigns else []
+    return _that_lead_to(found.loss_name, kept)
+
+
+def _that_lead_to(name: str, statements: list[ast.stmt]) -> list[ast.stmt]:
+    """Those statements that set `name`, or what it is computed from; none when nothing sets it."""
+    wanted, kept = {name}, []
+    for statement in reversed(statements):
+        nodes = list(ast.walk(statement))
+        stored = [n for n in nodes if isinstance(n, ast.Name | ast.Subscript | ast.Attribute) and isinstance(n.ctx, ast.Store)]
+        changed = {name for n in stored if (name := n.id if isinstance(n, ast.Name) else last_name(n.value) or "")}
+        if wanted & changed:
+            kept.append(statement)
+            wanted |= {n.id for n in nodes if isinstance(n, ast.Name)}
+    sets_it = any(isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Store) for s in kept for n in ast.walk(s))
+    return kept[::-1] if sets_it else []
 
 
 def _until_backward(block: ast.With) -> ast.With:

@@ -131,6 +131,16 @@ def test_ways_to_call_backward(script: Path, statement: str, name: str | None) -
     assert f"return {name or 'loss'}" in draft(script)
 
 
+def test_only_what_the_loss_is_computed_from_is_copied(script: Path) -> None:
+    aside = "            kept = {'model': net.state_dict(), 'optimizer': opt.state_dict()}\n"
+    aside += "            scale = {}\n            scale['loss'] = 0.5\n"
+    text = LOOP.replace("            opt.zero_grad()\n", aside).replace("F.cross_entropy(out, y)", "F.cross_entropy(out, y) * scale['loss']")
+    script.write_text(text, encoding="utf-8")
+    drafted = draft(script)
+    assert "kept" not in drafted and "state_dict" not in drafted
+    assert "scale = {}" in drafted and "scale['loss'] = 0.5" in drafted and "x.to(device)" in drafted
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [("def broken(:\n", r"train\.py:1: not valid Python"), ("a = 1\0", "not valid Python")],
