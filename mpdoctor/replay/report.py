@@ -23,6 +23,7 @@ from mpdoctor.replay.checkpoint_evidence import CheckpointEvidence
 from mpdoctor.replay.checkpoints import settings_from
 from mpdoctor.replay.diagnosis import Diagnosis
 from mpdoctor.replay.options import Options
+from mpdoctor.replay.stored_numbers import stored_measurements
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -69,6 +70,7 @@ def report_on_files(options: Options, evidence: CheckpointEvidence, judged: Rule
         symptoms=_symptoms_of_files(judged.findings),
         findings=judged.findings,
         steps=evidence.history.rows if evidence.history is not None else (),
+        measurements=stored_measurements(evidence),
         skipped=(Skipped(what="replay of the next steps", why=why_not), *judged.skipped),
         crashes=judged.crashes,
         config=_config(evidence),
@@ -120,7 +122,7 @@ def report_on_replay(options: Options, evidence: CheckpointEvidence, judged: Rul
         experiments=diagnosis.experiments,
         steps=(*history, *_records(recording)),
         timeline=trace.timeline if trace is not None and recording.failing_step is not None else (),
-        measurements=_measurements(diagnosis),
+        measurements={**_measurements(diagnosis), **stored_measurements(evidence)},
         skipped=(*diagnosis.skipped, *judged.skipped),
         crashes=(*diagnosis.crashes, *judged.crashes),
         config=_config(evidence),

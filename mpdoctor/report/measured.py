@@ -10,6 +10,9 @@
     `{"float16": 0.97, "float32": 0.03}`: matrix-product and convolution FLOPs by dtype of the operands, as shares of all.
 `gradients`
     `[{"name": "head.weight", "dtype": "float32", "grad_norm": 0.3, "grad_amax": 0.01, "grad_zero_share": 0.0, "changed_share": 1.0}, ...]`
+`stored_modules`
+    `[{"module": "blocks.0.wo", "dtype": "float32", "values": 4096, "nonfinite": 0, "amax": 1.2, "zeros": 0.0, "unmoved": 0.1}, ...]`:
+    the checkpoint's weights by module, the worst first; like the magnitudes of modules they are left to JSON.
 
 Any other measurement is shown as it is. A known one that does not have its form is shown as it is too: a report never fails for its numbers.
 """
@@ -172,12 +175,18 @@ def _gradient(entry: Any) -> Gradient | None:
         return None
 
 
+def stored_modules(report: Report) -> list[Any]:
+    """The checkpoint's weights by module."""
+    return [entry for entry in _entries(report, "stored_modules") if isinstance(entry, Mapping) and "module" in entry]
+
+
 _FORMS: dict[str, Callable[[Report], object]] = {
     "loss_scale_window": window,
     "gradient_exponents": exponents,
     "module_amax": module_amax,
     "flops_share_by_dtype": flops,
     "gradients": gradients,
+    "stored_modules": stored_modules,
 }
 
 
