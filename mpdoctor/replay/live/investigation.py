@@ -119,7 +119,7 @@ class Investigation:
         return recording
 
     def _fresh_moments(self) -> tuple[float, str] | None:
-        if not self.baseline.session.optimizer.state:
+        if not self.baseline.loaded_optimizer_state:
             return None
         return self._guarded(
             "the optimizer state as loaded", lambda: loaded_moments_flushed(run(self.source, until=-1, deadline=self.deadline).session)

@@ -64,6 +64,8 @@ class Run:
     exception: StepException | None = None
     spent: bool = False
     interrupted: bool = False
+    loaded_optimizer_state: bool = False
+    """Whether the optimizer had state before the first step."""
     initial_bad_parameters: tuple[str, ...] = ()
     initial_bad_buffers: tuple[str, ...] = ()
     initial_origin: NonFinite | None = None
@@ -166,6 +168,7 @@ def _steps(
     scaler = make_scaler(session, changes)
     if changes.dynamic_scaling and scaler is None and session.step is not None and not intercepted.scalers:
         intercepted.injected_scaler = InjectedScaler()
+    result.loaded_optimizer_state = bool(session.optimizer.state)
     result.initial_bad_parameters = tuple(n for n, p in session.model.named_parameters() if status(p) != FINITE)
     bad_buffers = {n for n, b in session.model.named_buffers() if status(b) != FINITE}
     result.initial_bad_buffers = damaged_buffers(session.model)
