@@ -12,7 +12,7 @@ from mpdoctor.core import rule
 from mpdoctor.core.errors import UnreadableInput
 from mpdoctor.core.report import StepRecord
 from mpdoctor.replay.checkpoints import Checkpoint, settings_from
-from mpdoctor.replay.checkpoints.files import Refused, open_regular, read_at, size_of
+from mpdoctor.replay.checkpoints.files import Refused, names_in, open_regular, read_at, size_of
 from mpdoctor.replay.history.facts import HistoryFacts, facts_of
 
 HEAD_BYTES = 1 << 18
@@ -111,11 +111,31 @@ def _of_checkpoint(checkpoint: Checkpoint) -> History:
     from mpdoctor.replay.history.readers.hf_trainer_state import rows_of
 
     settings = settings_from(checkpoint)
+    scaler = checkpoint.scaler is not None
     state = checkpoint.trainer_state or {}
     rows = rows_of(state.get("log_history"))
+    if not rows and checkpoint.format == "lightning":
+        beside = _log_of_lightning_run(checkpoint.path)
+        if beside is not None:
+            return _history(beside[0], beside[1].name, beside[2], settings, scaler=scaler)
     filtered = settings.get("logging_nan_inf_filter", True if rows else None)
     log = Log(rows=rows, nan_filtered=filtered if isinstance(filtered, bool) else None)
-    return _history(checkpoint.path, "hf-trainer-state", log, settings, scaler=checkpoint.scaler is not None)
+    return _history(checkpoint.path, "hf-trainer-state", log, settings, scaler=scaler)
+
+
+def _log_of_lightning_run(checkpoint: Path) -> tuple[Path, LogFormat, Log] | None:
+    """The log that Lightning keeps in the folder above `checkpoints`: metrics.csv, or the newest event file."""
+    if checkpoint.parent.name != "checkpoints":
+        return None
+    run = checkpoint.parent.parent
+    try:
+        names = names_in(run)
+        events = [name for name in names if name.startswith("events.out.tfevents")]
+        name = "metrics.csv" if "metrics.csv" in names else events[-1] if events else None
+        found = find_log_format(run / name) if name is not None else None
+        return (run / name, found, found.read(run / name)) if name is not None and found is not None else None
+    except Refused:
+        return None
 
 
 def _history(path: Path, kind: str, log: Log, settings: Mapping[str, Any], *, scaler: bool = False) -> History:

@@ -19,6 +19,7 @@ from mpdoctor.replay.autopsy import autopsy
 from mpdoctor.replay.autopsy.series import autopsy_series
 from mpdoctor.replay.checkpoints import Checkpoint, ProblemKind, Role, open_checkpoint, settings_from
 from mpdoctor.replay.checkpoints.series import members_of, step_of
+from mpdoctor.replay.history import read_history
 
 Build = Callable[[Path], Path]
 Trained = tuple[torch.nn.Module, torch.optim.Optimizer]
@@ -140,6 +141,19 @@ def test_lightning_checkpoint(tmp_path: Path) -> None:
     assert autopsy(found).optimizer is not None
 
 
+def test_the_folder_of_a_lightning_run_brings_its_log(tmp_path: Path) -> None:
+    (tmp_path / "checkpoints").mkdir()
+    (tmp_path / "hparams.yaml").write_text("lr: 0.001\n")
+    (tmp_path / "metrics.csv").write_text("epoch,step,train_loss\n0,0,4.0\n0,1,nan\n")
+    for step in (3, 20):
+        saved = {"epoch": 0, "global_step": step, "pytorch-lightning_version": "2.5.0", "state_dict": {"w": torch.ones(2)}}
+        torch.save(saved, tmp_path / "checkpoints" / f"epoch=0-step={step}.ckpt")
+    found = open_checkpoint(tmp_path)
+    assert found.format == "lightning" and found.step == 20
+    history = read_history(found)
+    assert history.kind == "csv" and history.facts.broken_from == 1
+
+
 # torch.distributed.checkpoint
 
 
@@ -246,6 +260,14 @@ def test_nemo_archive(tmp_path: Path, trained: Trained) -> None:
         archive.add(tmp_path / "model_weights.ckpt", arcname="model_weights.ckpt")
     with pytest.raises(UnreadableInput, match="tar xzf"):
         open_checkpoint(tmp_path / "z.nemo")
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_nemo_folder(tmp_path: Path, dcp_folder: Build) -> None:
+    (tmp_path / "context").mkdir()
+    dcp_folder(tmp_path / "weights")
+    found = open_checkpoint(tmp_path)
+    assert found.format == "nemo" and found.parts == {"weights": "torch-dcp"} and found.step == 5
 
 
 def test_torchtune_folder(tmp_path: Path, trained: Trained) -> None:

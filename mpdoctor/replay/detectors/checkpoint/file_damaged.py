@@ -29,7 +29,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from mpdoctor.core.cause import Exclusion
-from mpdoctor.core.finding import Severity
+from mpdoctor.core.finding import Remedy, Severity
 from mpdoctor.core.rule import Hit, Rule
 from mpdoctor.replay.checkpoint_evidence import CheckpointEvidence, at, saw
 from mpdoctor.replay.checkpoints import Problem, ProblemKind
@@ -59,7 +59,20 @@ def check(evidence: CheckpointEvidence) -> Iterator[Hit | Exclusion]:
         first = problems[0]
         more = f" (and {len(problems) - 1} more of this kind)" if len(problems) > 1 else ""
         facts = tuple(saw(p.text, p.file, p.tensor) for p in problems[:10])
-        yield Hit(message=f"{first.file.name}: {first.text}{more}", at=at(first.file, first.tensor), evidence=facts, identity=kind.value)
+        message = f"{first.file.name}: {first.text}{more}"
+        yield Hit(message=message, at=at(first.file, first.tensor), evidence=facts, remedy=_remedy(kind), identity=kind.value)
+
+
+def _remedy(kind: ProblemKind) -> Remedy:
+    match kind:
+        case ProblemKind.TRUNCATED | ProblemKind.EMPTY | ProblemKind.MISSING:
+            return Remedy(text="Copy the checkpoint again, or use the one before it: the save or the copy did not finish.")
+        case ProblemKind.DISAGREES | ProblemKind.DUPLICATE:
+            return Remedy(text="Keep the shards and the index of one save only, or save the model again.")
+        case ProblemKind.UNREADABLE:
+            return Remedy(text="Give permission to read the file, and put a regular file in its place.")
+        case _:
+            return Remedy(text="Save the file again with its own writer, or use the checkpoint before it.")
 
 
 RULE: Rule[CheckpointEvidence] = Rule(code="RUN714", severity=Severity.ERROR, cause="checkpoint", needs=("checkpoint",), check=check)

@@ -27,7 +27,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from mpdoctor.core.cause import Exclusion
-from mpdoctor.core.finding import Severity
+from mpdoctor.core.finding import Remedy, Severity
 from mpdoctor.core.rule import Hit, Rule
 from mpdoctor.replay.checkpoint_evidence import CheckpointEvidence, at, saw
 from mpdoctor.replay.checkpoints import ProblemKind
@@ -39,7 +39,8 @@ def check(evidence: CheckpointEvidence) -> Iterator[Hit | Exclusion]:
     for problem in evidence.checkpoint.problems:
         if problem.kind is ProblemKind.ESCAPES:
             text = f"{problem.file.name}: {problem.text}"
-            yield Hit(message=text, at=at(problem.file), evidence=(saw(problem.text, problem.file),), identity=problem.text)
+            remedy = Remedy(text="Copy the file into the folder, or pass the folder that holds it; mpdoctor did not follow the name.")
+            yield Hit(message=text, at=at(problem.file), evidence=(saw(problem.text, problem.file),), remedy=remedy, identity=problem.text)
 
 
 RULE: Rule[CheckpointEvidence] = Rule(code="RUN716", severity=Severity.ERROR, cause="checkpoint", needs=("checkpoint",), check=check)
