@@ -112,6 +112,8 @@ def replace_findings(judged: RuleRun, findings: tuple[Finding, ...]) -> RuleRun:
 def _session_source(options: Options, evidence: CheckpointEvidence) -> tuple[SessionSource | None, str]:
     """Where sessions come from, or why there is none."""
     checkpoint = evidence.checkpoint
+    if options.recipe is None and checkpoint is None and evidence.history is not None:
+        return None, "a log alone holds no model; a recipe (--recipe FILE.py) or the checkpoint would let mpdoctor replay the failing steps"
     if options.recipe is None and (checkpoint is None or not checkpoint.config.get("architectures")):
         return None, "the model cannot be built from these files; a recipe (--recipe FILE.py) would let mpdoctor replay the failing steps"
     if find_spec("torch") is None:

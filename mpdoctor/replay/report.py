@@ -51,17 +51,18 @@ def report_on_files(options: Options, evidence: CheckpointEvidence, judged: Rule
     untested = {cause: why_not.split(";")[0] for cause in ("learning-rate", "loss-scaling", "fp16-range", "dirty-data")}
     entries = verdicts(judged.findings, exclusions=judged.exclusions, untested=untested)
     serious = [f for f in judged.findings if f.severity is Severity.ERROR]
+    warned = [f for f in judged.findings if f.severity is Severity.WARNING]
     leading_entry = headline(entries)
-    if not serious and not judged.findings:
-        outcome = Outcome.HEALTHY
-        head = Headline(cause=None, standing=None, text="nothing wrong in the stored numbers; whether the next step fails, only a replay can tell")
+    likely = leading_entry.standing is not None and leading_entry.standing.rank >= Standing.LIKELY.rank
+    if likely and (serious or warned):
+        outcome, head = Outcome.DIAGNOSED, leading_entry
     elif serious:
-        likely = leading_entry.standing is not None and leading_entry.standing.rank >= Standing.LIKELY.rank
-        outcome = Outcome.DIAGNOSED if likely else Outcome.UNDIAGNOSED
+        outcome = Outcome.UNDIAGNOSED
         head = leading_entry if leading_entry.cause else Headline(cause=None, standing=None, text=serious[0].message)
     else:
         outcome = Outcome.HEALTHY
-        head = Headline(cause=None, standing=None, text=f"nothing broken in the stored numbers; {len(judged.findings)} remarks")
+        so_far = f"nothing is broken in the stored numbers, but {warned[0].message}" if warned else "nothing wrong in the stored numbers"
+        head = Headline(cause=None, standing=None, text=f"{so_far}; whether the next step fails, only a replay can tell")
     return ReplayReport(
         command="replay",
         outcome=outcome,
@@ -98,7 +99,9 @@ def report_on_replay(options: Options, evidence: CheckpointEvidence, judged: Rul
     elif not diagnosis.symptoms and not failed_before:
         outcome = Outcome.HEALTHY
         head = Headline(cause=None, standing=None, text=f"healthy: {_counted(recording)} replayed, nothing wrong{_closing(recording)}")
+        untested = {} if diagnosis.surroundings.real_batches else {v.cause: v for v in entries if v.cause == "dirty-data"}
         entries = without_failure(entries, f"nothing failed in {_counted(recording, 'replayed ')}")
+        entries = tuple(untested.get(v.cause, v) for v in entries)
     elif not diagnosis.symptoms:
         head = headline(entries)
         outcome = Outcome.DIAGNOSED if head.standing is not None and head.standing.rank >= Standing.LIKELY.rank else Outcome.NOT_REPRODUCED

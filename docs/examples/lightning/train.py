@@ -11,7 +11,7 @@ from torch.nn import functional as F
 class Forecaster(L.LightningModule):
     """The next value of a series from the sixteen before it."""
 
-    def __init__(self, lr: float = 0.5) -> None:
+    def __init__(self, lr: float = 0.2) -> None:
         super().__init__()
         self.lr = lr
         self.layers = nn.Sequential(nn.Linear(16, 64), nn.ReLU(), nn.Linear(64, 64), nn.ReLU(), nn.Linear(64, 1))
@@ -36,7 +36,7 @@ class ForMpdoctor(L.Callback):
         if not math.isfinite(outputs["loss"]):
             torch.save(self.recent, "batches.pt")
             raise SystemExit("the loss is nan")
-        if trainer.global_step % 5 == 0:
+        if trainer.global_step % 3 == 0:
             trainer.save_checkpoint("last.ckpt")
             self.recent.clear()
 

@@ -5,7 +5,8 @@ Rows that the log marks as skipped, or whose gradient norm is non-finite beside 
 
 Why training breaks
 One skip in a while costs nothing: dynamic scaling finds its scale by overflowing. When a fifth of all steps is skipped, gradients do not
-fit at scales that the scaler keeps coming back to.
+fit at scales that the scaler keeps coming back to. When nine of ten are skipped (a fixed scale, or one at its floor) hardly anything is
+trained, whatever the loss looks like: that is an error.
 
 When it is fine
 About five skips at the start and one every 2000 steps are normal, and this says so.
@@ -33,6 +34,7 @@ from mpdoctor.core.rule import Hit, Rule
 from mpdoctor.replay.checkpoint_evidence import CheckpointEvidence, at, logged, percent
 
 _MANY = 0.2
+_NEARLY_ALL = 0.9
 _FEW = 5
 
 
@@ -44,12 +46,20 @@ def check(evidence: CheckpointEvidence) -> Iterator[Hit | Exclusion]:
         return
     count = len(facts.skipped)
     many = count > _FEW and facts.skip_rate > _MANY
+    nearly_all = many and facts.skip_rate >= _NEARLY_ALL
     rows = round(count / facts.skip_rate)
     text = f"{count} of {rows} logged steps were skipped by the loss scaler ({percent(facts.skip_rate)}; step {facts.skipped[0]} first)"
-    text += ", more than a scaler's search explains" if many else ", which is normal: a dynamic scaler finds its scale by skipping"
+    text += (
+        ": hardly anything is trained"
+        if nearly_all
+        else ", more than a scaler's search explains"
+        if many
+        else ", which is normal: a dynamic scaler finds its scale by skipping"
+    )
     yield Hit(
         message=text, at=at(evidence.history.path, f"step {facts.skipped[0]}"), evidence=(logged(text),),
-        severity=Severity.WARNING if many else Severity.INFO, confidence=Confidence.MEDIUM if many else Confidence.HIGH,
+        severity=Severity.ERROR if nearly_all else Severity.WARNING if many else Severity.INFO,
+        confidence=Confidence.MEDIUM if many and not nearly_all else Confidence.HIGH,
         cause="loss-scaling" if many else None,
     )  # fmt: skip
 
