@@ -36,6 +36,8 @@ class Surroundings:
     """What could not be restored as it was."""
     failing_lines: tuple[str, ...] = ()
     """Where the failing rows come from (`data.jsonl:17`)."""
+    real_batches: bool = True
+    """Whether the batches are the run's own; made-up ones say nothing about its data."""
     versions: dict[str, str | None] = field(default_factory=dict)
     """Package -> version of the process that made the recording."""
 

@@ -98,6 +98,7 @@ def test_without_data_batches_are_made_up_and_it_is_said(replay: Any) -> None:
     ran = replay(CHECKPOINTS / "healthy-bf16", "--steps", 2)
     assert ran.exit_code == 0
     assert any("dirty data stays untested" in note for note in ran.report["notes"])
+    assert (standing(ran, "dirty-data"), standing(ran, "learning-rate")) == ("untested", "ruled-out")
 
 
 def test_the_text_report_opens_with_the_headline(capsys: pytest.CaptureFixture[str]) -> None:

@@ -99,6 +99,7 @@ def diagnose(
             emulated=investigation.emulated,
             notes=tuple(dict.fromkeys(source.notes)),
             failing_lines=tuple(line for line in lines if line),
+            real_batches=source.real_batches,
             versions={"mpdoctor": __version__, "torch": str(torch.__version__), "python": platform.python_version()},
         ),
         interrupted=interrupted,

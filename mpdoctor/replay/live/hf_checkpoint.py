@@ -72,6 +72,7 @@ class HfCheckpointSource:
         self.steps = steps or DEFAULT_STEPS
         self.notes: list[str] = []
         self.data: Data | None = read_data(data) if data is not None else None
+        self.real_batches = self.data is not None
         self.dtype = self._compute_dtype(precision)
         self._model = self._build_model(trust_remote_code)
         self._optimizer_state = self._torch_file("optimizer.pt")

@@ -46,6 +46,7 @@ class RecipeSource:
     ) -> None:
         self.path = path
         self.device = device
+        self.real_batches = True
         self.name = path.name
         self.notes: list[str] = []
         self.steps = steps

@@ -61,6 +61,9 @@ class SessionSource(Protocol):
     device: str
     """`cpu` or `cuda`: on the CPU, code that asks for CUDA gets the CPU with CUDA's autocast lists."""
 
+    real_batches: bool
+    """Whether the batches are the run's own, and not made up."""
+
     def open(self) -> Session:
         """A fresh session: new model, optimizer and batches in the state of the run's start."""
         ...
