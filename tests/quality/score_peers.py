@@ -1,6 +1,6 @@
 """Scores other tools on the fault matrix, for the README. Run by hand:
 
-    python tests/quality/score_peers.py
+    python tests/quality/score_peers.py            # all; or the names of some
 
 Each tool watches the same recipes in the same plain loop. `exact`: it names the operation (or the parameter, buffer or input) in which the
 failure began, and the step. `module`: it names the right module and step, not the operation. `wrong`: it stops at another place or step.
@@ -150,9 +150,9 @@ def _node(op: str) -> str:
     return re.sub(r"(backward\d*|_forward|[_\d])", "", op.removeprefix("aten.").lower())
 
 
-def main() -> None:
+def main(names: list[str]) -> None:
     with tempfile.TemporaryDirectory() as folder:
-        runs = [run for run in matrix.plan(Path(folder)) if not (run.truth and run.truth.get("raises"))]
+        runs = [run for run in matrix.plan(Path(folder), names) if not (run.truth and run.truth.get("raises"))]
         loud = [run for run in runs if run.truth and run.truth["first_nonfinite"]]
         silent = [run for run in runs if run.truth and not run.truth["first_nonfinite"]]
         good = [run for run in runs if run.must_be_healthy]
@@ -175,4 +175,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1:])
