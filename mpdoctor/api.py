@@ -29,6 +29,7 @@ def run_check(
     ignore: Sequence[str] = (),
     baseline: str | None = None,
     settings: Settings | None = None,
+    ignore_unknown: bool = False,
 ) -> Report:
     """Judge configs, scripts and checkpoint folders before a run starts.
 
@@ -42,12 +43,14 @@ def run_check(
         ignore: those not to run.
         baseline: file of known findings, which are left out.
         settings: the user's settings file, as `mpdoctor.settings.find_settings` reads it; arguments win over it.
+        ignore_unknown: pass over files that are no training config or cannot be read, and judge each of the others by itself; for a list of
+            files that a hook gives.
 
     Raises MpdoctorError for an input that cannot be read.
     """
     from mpdoctor.check.report import report_on
 
-    return report_on(paths, _check_options(gpus, dialect, framework_version, launch, select, ignore, baseline, settings))
+    return report_on(paths, _check_options(gpus, dialect, framework_version, launch, select, ignore, baseline, settings, ignore_unknown))
 
 
 def plan_repairs(
@@ -60,12 +63,13 @@ def plan_repairs(
     ignore: Sequence[str] = (),
     baseline: str | None = None,
     settings: Settings | None = None,
+    ignore_unknown: bool = False,
 ) -> list[Repair]:
     """What `check` would change in the configs to repair what can be repaired safely. Nothing is written; arguments as for `run_check`."""
     from mpdoctor.check.pipeline import check_files
     from mpdoctor.check.repair import repairs
 
-    result = check_files(paths, _check_options(gpus, dialect, framework_version, (), select, ignore, baseline, settings))
+    result = check_files(paths, _check_options(gpus, dialect, framework_version, (), select, ignore, baseline, settings, ignore_unknown))
     return repairs(result.findings, result.documents)
 
 
@@ -78,6 +82,7 @@ def _check_options(
     ignore: Sequence[str],
     baseline: str | None,
     settings: Settings | None,
+    ignore_unknown: bool = False,
 ) -> CheckOptions:
     from mpdoctor.check.pipeline import Options
     from mpdoctor.check.suppress import read_baseline
@@ -101,6 +106,7 @@ def _check_options(
         severity=settings.severity if settings else {},
         baseline=read_baseline(known) if known else frozenset(),
         checkpoint_reader=_checkpoint_facts,
+        ignore_unknown=ignore_unknown,
     )
 
 

@@ -46,14 +46,19 @@ class Intake:
         self.notes: list[str] = []
         self.folders: list[str] = []
 
-    def take(self, paths: Sequence[str]) -> None:
-        """Read files and folders. Raises MpdoctorError for a file that the user named and that cannot be read."""
+    def take(self, paths: Sequence[str], *, ignore_unknown: bool = False) -> None:
+        """Read files and folders; with `ignore_unknown` each file as if it had been met on a walk.
+
+        Raises MpdoctorError for a file that the user named and that cannot be read (with `ignore_unknown`: that is not there).
+        """
         if self.dialect is not None and self.dialect not in dialects():
             raise UsageError(f"there is no dialect {self.dialect!r}", f"Dialects: {', '.join(sorted(dialects()))}.")
         self.folders += [path for path in paths if path != "-" and Path(path).is_dir()]
         for path in paths:
             if path in self.folders:
                 self._folder(Path(path))
+            elif ignore_unknown and Path(path).is_file():
+                self._quietly(path, is_folder=False)
             else:
                 self._file(path, self.named, named=True)
 

@@ -45,6 +45,7 @@ class Options(NamedTuple):
         severity: code, prefix or slug -> severity, or None for "off".
         baseline: fingerprints of findings that are known.
         checkpoint_reader: reads a checkpoint folder's metadata; without one only its JSON files are judged.
+        ignore_unknown: files that are no training config, or cannot be read, are passed over, and the others are not taken for one run.
     """
 
     dialect: str | None = None
@@ -57,6 +58,7 @@ class Options(NamedTuple):
     severity: Mapping[str, Severity | None] = {}
     baseline: frozenset[str] = frozenset()
     checkpoint_reader: CheckpointReader | None = None
+    ignore_unknown: bool = False
 
 
 class CheckResult:
@@ -103,14 +105,14 @@ def check_files(paths: Sequence[str], options: Options) -> CheckResult:
     Raises MpdoctorError for a named file that cannot be read or parsed.
     """
     intake = Intake(dialect=options.dialect, reader=options.checkpoint_reader)
-    intake.take(paths)
+    intake.take(paths, ignore_unknown=options.ignore_unknown)
     if options.launch:
         intake.launch_line(options.launch)
     result = CheckResult(unrecognised=intake.unrecognised, skipped=intake.skipped, notes=intake.notes)
     for members in (*grouped(_once(intake.named)), *grouped(_once(intake.walked), together=False), *intake.checkpoints):
         _judge(members, options, result)
     for path, text in intake.scripts:
-        _lint(path, text, options, result, named=path in paths)
+        _lint(path, text, options, result, named=path in paths and not options.ignore_unknown)
     _settle(result, options)
     return result
 

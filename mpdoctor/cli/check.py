@@ -47,6 +47,12 @@ def check(
     show: Annotated[
         bool, typer.Option("--show", rich_help_panel=_CONFIG, help="Print what the files come to, setting by setting, and stop.")
     ] = False,
+    ignore_unknown: Annotated[
+        bool,
+        typer.Option(
+            "--ignore-unknown", rich_help_panel="Gate", help="Pass over files that are no training config; none at all is fine. For hooks."
+        ),
+    ] = False,
     diff: Annotated[bool, typer.Option("--diff", rich_help_panel="Repair", help="Print what --fix would change, and change nothing.")] = False,
     fix: Annotated[
         bool, typer.Option("--fix", rich_help_panel="Repair", help="Repair in the files what can be repaired safely, then judge them.")
@@ -62,6 +68,7 @@ def check(
     """
     from mpdoctor import api
     from mpdoctor.core.errors import UsageError
+    from mpdoctor.core.gate import ExitCode
     from mpdoctor.settings import find_settings
 
     if update_baseline and not baseline:
@@ -73,6 +80,7 @@ def check(
     arguments: dict[str, Any] = {
         "gpus": options.gpu, "dialect": dialect, "framework_version": framework_version, "select": options.selected, "ignore": options.ignored,
         "baseline": None if update_baseline else baseline, "settings": _without_baseline(settings) if update_baseline else settings,
+        "ignore_unknown": ignore_unknown,
     }  # fmt: skip
     if diff or fix:
         _repair(api.plan_repairs(files, **arguments), write=fix)
@@ -85,9 +93,8 @@ def check(
         return int(_gate(report, options, settings))
     if update_baseline and baseline:
         _write_baseline(report, baseline)
-    if diff:
-        return int(_gate(report, options, settings))
-    return deliver(report, _with_settings(options, settings))
+    code = _gate(report, options, settings) if diff else deliver(report, _with_settings(options, settings))
+    return ExitCode.CLEAN if ignore_unknown and code == ExitCode.NOT_JUDGED else code
 
 
 def _split(words: list[str]) -> tuple[list[str], list[str]]:
