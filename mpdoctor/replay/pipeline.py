@@ -5,12 +5,15 @@ Files are judged without torch; where a model can be built, its steps are replay
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
+from contextlib import redirect_stdout
 from dataclasses import replace
 from importlib.util import find_spec
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mpdoctor.core.errors import MissingDependency, UnreadableInput
+from mpdoctor.core.errors import MissingDependency, UnreadableInput, UsageError
 from mpdoctor.core.finding import Finding
 from mpdoctor.core.progress import SILENT, Progress
 from mpdoctor.core.rule import RuleRun, Skipped, selected
@@ -40,21 +43,31 @@ def replay(options: Options, progress: Progress = SILENT) -> ReplayReport:
         MissingDependency: a model is to be replayed and torch (or transformers) is not installed.
     """
     if options.checkpoint is None and options.recipe is None and options.trace is not None:
-        recorded = read_trace(options.trace)
-        diagnosis = diagnose_recording(recorded.recording, recorded.surroundings, recorded.experiments, _selection(options))
-        return report_on_replay(options, CheckpointEvidence(), _NOTHING_JUDGED, diagnosis)
+        return _judge_recording(options.trace, options)
+    if options.recipe is not None and (options.data is not None or options.precision != "auto"):
+        option = "--data" if options.data is not None else "--precision"
+        raise UsageError(f"{option} is for checkpoints; a recipe makes its own batches and sets its own precision", "change it in the recipe")
     if options.trace is not None:
         check_writable(options.trace)
     evidence, judged = _judge_files(options, progress)
-    source, why_not = _session_source(options, evidence)
-    if source is None:
+    # What the user's own code prints must not get between the lines of the report.
+    with redirect_stdout(sys.stderr):
+        source, why_not = _session_source(options, evidence)
+        diagnosis = _diagnose(source, options, judged, progress) if source is not None else None
+    if diagnosis is None:
         report = report_on_files(options, evidence, judged, why_not)
         unwritten = Skipped(what=f"--trace {options.trace}", why="nothing was replayed, so there is nothing to record")
         return report if options.trace is None else replace(report, skipped=(*report.skipped, unwritten))
-    diagnosis = _diagnose(source, options, judged, progress)
     if options.trace is not None:
         write_trace(diagnosis, options.trace)
     return report_on_replay(options, evidence, judged, diagnosis)
+
+
+def _judge_recording(trace: Path, options: Options) -> ReplayReport:
+    """The report on a trace file: what its detectors and experiments say, without running anything."""
+    recorded = read_trace(trace)
+    diagnosis = diagnose_recording(recorded.recording, recorded.surroundings, recorded.experiments, _selection(options))
+    return report_on_replay(options, CheckpointEvidence(), _NOTHING_JUDGED, diagnosis)
 
 
 def _selection(options: Options) -> Selection:

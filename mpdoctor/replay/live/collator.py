@@ -142,7 +142,7 @@ class Collator:
                 raise UnreadableInput(f"{data.place(numbers[0])}: no label in this row", f"A {self.kind} needs one of {', '.join(_LABELS)}.")
             regression = getattr(self.config, "problem_type", None) == "regression" or int(getattr(self.config, "num_labels", 2)) == 1
             if regression:
-                return torch.tensor([math.nan if g is None else float(g) for g in given])
+                return torch.tensor([self._number(g, data, n) for g, n in zip(given, numbers, strict=True)])
             return torch.tensor([self._class_id(g, data, n) for g, n in zip(given, numbers, strict=True)])
         lists = [g for g in given if isinstance(g, list)]
         if len(lists) == len(rows):
@@ -152,6 +152,12 @@ class Collator:
         if "MaskedLM" in self.kind:
             return self._masked(batch, ids)
         return ids
+
+    def _number(self, label: Any, data: Data, number: int) -> float:
+        try:
+            return math.nan if label is None else float(label)
+        except (TypeError, ValueError):
+            raise UnreadableInput(f"{data.place(number)}: the label {label!r} is no number, which a regression needs", None) from None
 
     def _class_id(self, label: Any, data: Data, number: int) -> int:
         named = getattr(self.config, "label2id", None) or {}

@@ -156,11 +156,11 @@ class HfCheckpointSource:
         wrong = [k for k, v in weights.items() if k in own and own[k].shape != v.shape]
         missing = [k for k in own if k not in weights and k not in _tied(model)]
         if wrong or (missing and len(missing) == len(own)):
-            first = wrong[0] if wrong else missing[0]
-            shapes = f": {tuple(weights[first].shape)} in the file, {tuple(own[first].shape)} by config.json" if wrong else ""
-            count = len(wrong) or len(missing)
+            names = [f"{k} ({list(weights[k].shape)} in the file, {list(own[k].shape)} by config.json)" for k in wrong] or missing
+            more = f" and {len(names) - 3} more" if len(names) > 3 else ""
             raise UnreadableInput(
-                f"{self.folder}: {count} tensors do not fit the model of config.json (first: {first}{shapes})", "Use the config.json of the run."
+                f"{self.folder}: {len(names)} tensors do not fit the model of config.json: {', '.join(names[:3])}{more}",
+                "Use the config.json of the run.",
             )
         if dtype in (torch.float16, torch.bfloat16):
             model = model.to(dtype)
@@ -214,7 +214,17 @@ class HfCheckpointSource:
         if self.data.batches:
             return [self._collator.ready(b) for b in self.data.batches[:wanted]], []
         order = self._next_rows(len(self.data.rows), wanted)
-        return [self._collator([self.data.rows[i].values for i in rows], self.data, rows) for rows in order], order
+        return [self._batch(rows, self.data) for rows in order], order
+
+    def _batch(self, rows: list[int], data: Data) -> dict[str, torch.Tensor]:
+        try:
+            return self._collator([data.rows[i].values for i in rows], data, rows)
+        except (TypeError, ValueError, RuntimeError, OverflowError) as error:
+            reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+            raise UnreadableInput(
+                f"{data.place(rows[0])}: this row and the {len(rows) - 1} after it in its batch cannot be made tensors: {reason}",
+                "Give rows in the form that the run read.",
+            ) from error
 
     @property
     def _batch_size(self) -> int:

@@ -71,8 +71,9 @@ class RecipeSource:
                 "A recipe defines build() -> (model, optimizer), batches() -> iterable, loss(model, batch) -> scalar.",
             )
         built = self._call(module.build)
-        if not (isinstance(built, tuple) and len(built) == 2 and isinstance(built[0], torch.nn.Module)):
-            raise UnreadableInput(f"{self.path}: build() must return (model, optimizer), not {type(built).__name__}", None)
+        if not (isinstance(built, tuple) and len(built) == 2 and isinstance(built[0], torch.nn.Module) and _is_optimizer(built[1])):
+            kinds = f"({', '.join(type(part).__name__ for part in built)})" if isinstance(built, tuple) else type(built).__name__
+            raise UnreadableInput(f"{self.path}: build() must return (model, optimizer), a module and a torch optimizer, not {kinds}", None)
         model, optimizer = built
         if self.state is not None:
             load_state(model, optimizer, self.state, self.path)
@@ -106,15 +107,15 @@ class RecipeSource:
         self._call(exec, self._code, module.__dict__)
         return module
 
-    def _call(self, function: Any, *args: Any) -> Any:
+    def _call(self, function: Any, *args: Any, name: str | None = None) -> Any:
         try:
             return function(*args)
         except MpdoctorError:
             raise
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             lines = [f.lineno for f in traceback.extract_tb(error.__traceback__) if f.filename == str(self.path)]
             place = f"{self.path}:{lines[-1]}" if lines else str(self.path)
-            name = getattr(function, "__name__", "the recipe")
+            name = name or getattr(function, "__name__", "the recipe")
             what = "while it was loaded" if function is exec else f"in {name}()"
             raise UnreadableInput(f"{place}: {type(error).__name__} {what}: {error}", "The recipe must run without mpdoctor first.") from error
 
@@ -128,10 +129,15 @@ class RecipeSource:
                     return
                 yield batch
 
-        return self._call(lambda: [found.append(b) or b for b in take()])  # type: ignore[func-returns-value, no-any-return]
+        return self._call(lambda: [found.append(b) or b for b in take()], name="batches")  # type: ignore[func-returns-value, no-any-return]
 
 
 _SERIAL = count()
+
+
+def _is_optimizer(value: Any) -> bool:
+    """Torch's own optimizers, and wrappers that show the same parts."""
+    return isinstance(value, torch.optim.Optimizer) or all(hasattr(value, name) for name in ("param_groups", "state", "step", "zero_grad"))
 
 
 def _read(path: Path) -> str:

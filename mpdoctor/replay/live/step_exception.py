@@ -11,7 +11,7 @@ from mpdoctor.replay.live.op_trace import OpTracer
 from mpdoctor.replay.live.origin import site_of, source_line
 
 
-def step_exception(error: Exception, step: int, tracer: OpTracer | None) -> StepException:
+def step_exception(error: BaseException, step: int, tracer: OpTracer | None) -> StepException:
     """A step that raised, with its place as far as the tracer, or else the traceback, tells."""
     stack = error.__traceback__
     frames: list[tuple[str, int, str]] = []

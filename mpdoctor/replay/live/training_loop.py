@@ -209,7 +209,7 @@ def _steps(
                 returned = _one_step(session, batch, scaler, number)
         except (BudgetSpent, KeyboardInterrupt, UnreadableInput):
             raise
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             result.exception = step_exception(error, step, tracer)
             if tracer is not None and tracing is not None:
                 tracing.done(tracer, session, step)
