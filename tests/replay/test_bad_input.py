@@ -211,6 +211,21 @@ def test_a_batch_that_does_not_fit_the_model_is_a_symptom(replay: Any, recipe: R
     assert ran.report["crashes"] == []
 
 
+@pytest.mark.parametrize("name", ["build", "batches", "loss"])
+def test_too_little_memory_says_nothing_about_the_run(name: str, replay: Any, recipe: Recipe) -> None:
+    head = next(line for line in GOOD.splitlines() if line.startswith(f"def {name}("))
+    text = GOOD.replace(head, f"{head}\n    torch.empty(1 << 50)")
+    replay("--recipe", recipe(text)).refused("out of memory", "lower the batch size", "--device cpu", exit_code=3)
+
+
+def test_too_little_memory_under_the_tracer_leaves_what_the_guard_saw(replay: Any, recipe: Recipe) -> None:
+    count = "import pathlib\nruns = pathlib.Path(__file__).with_name('runs')\nwith runs.open('a') as f: f.write('.')\n"
+    text = count + GOOD.replace("    return model(batch)", "    torch.empty(1 << 50 if runs.stat().st_size > 1 else 1)\n    return model(batch)")
+    ran = replay("--recipe", recipe(text))
+    assert (ran.exit_code, len(ran.report["steps"])) == (0, 3)
+    assert any("out of memory" in why for _, why in ran.skipped)
+
+
 def test_a_recipe_that_prints_does_not_spoil_the_report(replay: Any, recipe: Recipe) -> None:
     ran = replay("--recipe", recipe("print('hello')\n" + GOOD.replace("    return model(batch)", "    print('loss')\n    return model(batch)")))
     assert ran.exit_code == 0

@@ -9,8 +9,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cache
 
-import torch
-
 from mpdoctor.core import rule
 from mpdoctor.core.finding import Finding
 from mpdoctor.core.report import ExperimentOutcome, ExperimentResult
@@ -18,7 +16,7 @@ from mpdoctor.core.rule import Crash
 from mpdoctor.core.trace import Recording
 from mpdoctor.replay.live.changes import Changes
 from mpdoctor.replay.live.investigation import Investigation
-from mpdoctor.replay.live.process_state import BudgetSpent
+from mpdoctor.replay.live.process_state import BudgetSpent, OutOfMemory
 from mpdoctor.replay.live.training_loop import Run, failed, run
 
 Judgement = tuple[ExperimentOutcome, str]
@@ -163,8 +161,8 @@ def perform(experiment: Experiment, lab: Lab) -> tuple[ExperimentResult, Crash |
             outcome, detail = experiment.perform(lab)
         except BudgetSpent:
             outcome, detail = NOT_RUN, "the time of --budget was over"
-        except torch.OutOfMemoryError:
-            outcome, detail = NOT_RUN, "out of memory; try --device cpu or fewer rows"
+        except OutOfMemory as error:
+            outcome, detail = NOT_RUN, error.message
         except Exception as error:
             outcome, detail = NOT_RUN, f"mpdoctor's experiment failed: {type(error).__name__}: {error}"
             crash = Crash(what=experiment.id, error=f"{type(error).__name__}: {error}", traceback=traceback.format_exc())

@@ -18,7 +18,7 @@ from mpdoctor.replay.live.changes import Changes
 from mpdoctor.replay.live.gradient_census import window
 from mpdoctor.replay.live.measurements import TraceCollector, gradients_at, has_master, loaded_moments_flushed, update_loss
 from mpdoctor.replay.live.origin import Origin
-from mpdoctor.replay.live.process_state import BudgetSpent
+from mpdoctor.replay.live.process_state import BudgetSpent, OutOfMemory
 from mpdoctor.replay.live.session import SessionSource
 from mpdoctor.replay.live.training_loop import Run, Tracing, failed, run
 
@@ -116,6 +116,8 @@ class Investigation:
                 self.interrupted = True
                 self.skipped.append(Skipped(what="the op-level trace and the measurements", why=INTERRUPTED))
                 break
+            except OutOfMemory as error:
+                self.skipped.append(Skipped(what="a repeat of the run", why=error.message))
         return recording
 
     def _fresh_moments(self) -> tuple[float, str] | None:
@@ -134,6 +136,9 @@ class Investigation:
         except KeyboardInterrupt:
             self.interrupted = True
             self.skipped.append(Skipped(what=what, why=INTERRUPTED))
+            return None
+        except OutOfMemory as error:
+            self.skipped.append(Skipped(what=what, why=error.message))
             return None
         except BudgetSpent:
             self.skipped.append(Skipped(what=what, why="the time of --budget was over"))

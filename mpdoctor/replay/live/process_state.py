@@ -12,12 +12,33 @@ from typing import Any
 
 import torch
 
+from mpdoctor.core.errors import MpdoctorError
+from mpdoctor.core.gate import ExitCode
+
 SEED = 0
 """Seed of torch, NumPy and random before a session is built; a recipe that seeds itself overrides it."""
 
 
 class BudgetSpent(BaseException):
     """The time that a run may take is over. No `Exception`: a user's own `except Exception` must not swallow it."""
+
+
+class OutOfMemory(MpdoctorError):
+    """The replay itself needs more memory than there is; that says nothing about the run."""
+
+    exit_code = ExitCode.NOT_JUDGED
+
+    def __init__(self, error: BaseException) -> None:
+        reason = " ".join(str(error).split()[:24]) or type(error).__name__
+        super().__init__(
+            f"out of memory while replaying: {reason}",
+            "lower the batch size or the length of the sequences, replay fewer --steps, or use --device cpu, where there is more memory",
+        )
+
+
+def is_out_of_memory(error: BaseException) -> bool:
+    """Whether an allocation failed, on whichever device."""
+    return isinstance(error, (torch.OutOfMemoryError, MemoryError)) or "DefaultCPUAllocator" in str(error)
 
 
 def seed(value: int) -> None:

@@ -21,6 +21,7 @@ from typing import Any
 import torch
 
 from mpdoctor.core.errors import MpdoctorError, UnreadableInput
+from mpdoctor.replay.live.process_state import OutOfMemory, is_out_of_memory
 from mpdoctor.replay.live.session import LoopSettings, Session
 
 _NEEDED = ("build", "batches", "loss")
@@ -113,6 +114,8 @@ class RecipeSource:
         except MpdoctorError:
             raise
         except (Exception, SystemExit) as error:
+            if is_out_of_memory(error):
+                raise OutOfMemory(error) from error
             lines = [f.lineno for f in traceback.extract_tb(error.__traceback__) if f.filename == str(self.path)]
             place = f"{self.path}:{lines[-1]}" if lines else str(self.path)
             name = name or getattr(function, "__name__", "the recipe")

@@ -27,7 +27,7 @@ from mpdoctor.replay.live.interception import Interception
 from mpdoctor.replay.live.op_trace import OpTracer
 from mpdoctor.replay.live.optimizer_watch import norm_of
 from mpdoctor.replay.live.origin import arrived_bad
-from mpdoctor.replay.live.process_state import SEED, BudgetSpent, alarm, close_autocast, eager, rng_restored, seed
+from mpdoctor.replay.live.process_state import SEED, BudgetSpent, OutOfMemory, alarm, close_autocast, eager, is_out_of_memory, rng_restored, seed
 from mpdoctor.replay.live.rows import with_rows
 from mpdoctor.replay.live.session import Session, SessionSource
 from mpdoctor.replay.live.step_exception import step_exception
@@ -102,6 +102,8 @@ def run(
     keep_interrupted: bool = False,
 ) -> Run:
     """Run a fresh session.
+
+    Raises OutOfMemory when the replay itself has too little memory, and what `source` raises.
 
     Args:
         source: opens the session.
@@ -210,6 +212,8 @@ def _steps(
         except (BudgetSpent, KeyboardInterrupt, UnreadableInput):
             raise
         except (Exception, SystemExit) as error:
+            if is_out_of_memory(error):
+                raise OutOfMemory(error) from error
             result.exception = step_exception(error, step, tracer)
             if tracer is not None and tracing is not None:
                 tracing.done(tracer, session, step)
