@@ -66,6 +66,20 @@ def loss(model, batch):
 """
 )
 
+NO_SUCH_TOKEN = """
+def build():
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Embedding(10, 4), nn.Linear(4, 1))
+    return model, torch.optim.SGD(model.parameters(), lr=0.01)
+def batches():
+    found = [torch.arange(16).remainder(10).reshape(16, 1) for _ in range(4)]
+    found[1] = found[1].clone()
+    found[1][11] = 10
+    return found
+def loss(model, batch):
+    return model(batch).square().mean()
+"""
+
 UNSAFE_ROOT = (
     LINEAR.format(lr=0.01, n=3)
     + """
@@ -275,6 +289,7 @@ OUTCOMES = [
     ("failing-batch-out", NAN_ROW, GONE, "the 3 batches after it pass"),
     ("failing-batch-out", FP16_RANGE, SAME, "other batches fail too"),
     ("failing-rows-out", NAN_ROW, GONE, "row 5 alone fail; the other 7 pass"),
+    ("failing-rows-out", NO_SUCH_TOKEN, GONE, "row 11 alone fail; the other 15 pass"),
     ("clip-after-unscale", CLIP_FIRST, GONE, "the clipped norm goes from"),
     ("cleared-gradients", NEVER_CLEARED, GONE, "5 optimizer steps in 5 steps"),
     ("uncached-autocast", AUTOCAST_OPEN, GONE, "with fresh casts"),

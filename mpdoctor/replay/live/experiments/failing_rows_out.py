@@ -21,7 +21,7 @@ def obstacle(lab: Lab) -> str | None:
     return first(
         failing(lab),
         "other batches fail too" if cleared else None,
-        None if lab.has("RUN103", "RUN107") else "nothing points to single rows",
+        None if any(f.cause == "dirty-data" for f in lab.findings) else "nothing points to single rows",
         None if size is not None and size > 1 else "the batch has no rows to leave out",
     )
 
