@@ -30,6 +30,7 @@ def load_builder() -> ModuleType:
     return module
 
 
+pytestmark = pytest.mark.slow
 SAMPLES = sorted(load_builder().SAMPLES)
 
 
