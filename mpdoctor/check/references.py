@@ -15,7 +15,11 @@ KEYS = ("deepspeed", "deepspeed_config.deepspeed_config_file", "deepspeed_config
 
 
 def referenced(document: Document, dialect: Dialect, skipped: list[Skipped]) -> list[tuple[Document, Dialect]]:
-    """The DeepSpeed config that a document holds or names. A name is followed only below the document's own folder or the current one."""
+    """The DeepSpeed config that a document holds or names.
+
+    A name is looked for from the document's own folder upwards to the repository's root (where such names usually start), and from the
+    current folder.
+    """
     engine = dialects().get("deepspeed")
     if engine is None or dialect.name in ("deepspeed", "gpt_neox"):
         return []
@@ -32,7 +36,7 @@ def referenced(document: Document, dialect: Dialect, skipped: list[Skipped]) -> 
 
 def _named(document: Document, node: Node, key: str, engine: Dialect, skipped: list[Skipped]) -> list[tuple[Document, Dialect]]:
     name = str(node.value)
-    for folder in (Path(document.path).parent, Path()):
+    for folder in _starts(document.path):
         path = folder / name
         try:
             inside = path.resolve().is_relative_to(folder.resolve())
@@ -45,3 +49,14 @@ def _named(document: Document, node: Node, key: str, engine: Dialect, skipped: l
     where = document.path if node.line == 0 else f"{document.path}:{node.line}"
     skipped.append(Skipped(what=name, why=f"`{key}` at {where} names this DeepSpeed config, which is not there: its precision is unknown"))
     return []
+
+
+def _starts(path: str) -> list[Path]:
+    """Folders that a relative name may start from, nearest first."""
+    parent = Path(path).parent
+    found = [parent]
+    for folder in list(parent.absolute().parents)[:6]:
+        if (found[-1] / ".git").exists() or folder == folder.parent:
+            break
+        found.append(folder)
+    return [*found, Path()]

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from mpdoctor.check.sources.node import Document, Node
 from mpdoctor.check.thresholds import DEFAULTS, Thresholds
 from mpdoctor.core.device import GpuInfo
-from mpdoctor.core.training import Setting, TrainingConfig
+from mpdoctor.core.training import Origin, Setting, TrainingConfig
 
 ADAPTERS = ("lora", "qlora", "other_peft", "prefer_lora")
 FULL = ("full_ft", "pretrain", "prefer_full")
@@ -109,11 +109,13 @@ def known(subject: CheckSubject, name: str) -> bool:
 
 
 def shown(setting: Setting[Any]) -> str:
-    """A setting for a message: its key and value as the user wrote them, or the default marked as such."""
+    """A setting for a message: key and value as the user wrote them; a default is marked as such."""
     key = setting.at.key if setting.at and setting.at.key else None
-    if setting.explicit:
-        return f"`{key}: {setting.raw}`" if key and setting.raw is not None else f"{setting.value}"
-    return f"{key} = {setting.value} (the default)" if key else f"{setting.value} (the default)"
+    if setting.origin is Origin.DEFAULT:
+        return f"{key} = {setting.value} (the default)" if key else f"{setting.value} (the default)"
+    if key and setting.raw is not None:
+        return f"`{key}: {setting.raw}`"
+    return f"{key} = {setting.value}" if key else str(setting.value)
 
 
 def capability(gpu: GpuInfo) -> str:

@@ -86,12 +86,14 @@ def test_unresolved_values_are_silent(codes, value):
 
 
 def test_a_default_is_one_severity_lower(codes):
-    written = codes(
-        "base_model: meta-llama/Llama-3.1-8B\nmicro_batch_size: 4\nsequence_len: 512\nbf16: true\nlearning_rate: 0.001\nadam_beta2: 0.999\n"
+    text = (
+        "trainer: {{precision: bf16-true, max_steps: 100}}\nmodel: {{class_path: m.M}}\n"
+        "optimizer: {{class_path: torch.optim.Adam, init_args: {{lr: 1.0e-3{}}}}}\n"
     )
-    default = codes("base_model: meta-llama/Llama-3.1-8B\nmicro_batch_size: 4\nsequence_len: 512\nbf16: true\nlearning_rate: 0.001\n")
-    assert written["CFG315"] is Severity.ERROR
-    assert default["CFG315"] is Severity.WARNING
+    assert codes(text.format(", betas: [0.9, 0.999]"))["CFG315"] is Severity.ERROR
+    axolotl = "base_model: meta-llama/Llama-3.1-8B\nmicro_batch_size: 4\nsequence_len: 512\nlearning_rate: 0.001\nfp16: true\nbf16: false\n"
+    assert codes(axolotl + "logging_nan_inf_filter: true\n")["CFG601"] is Severity.WARNING
+    assert codes(axolotl)["CFG601"] is Severity.INFO
 
 
 def test_vision_is_not_judged_by_language_models_rates(codes):

@@ -1,4 +1,4 @@
-"""fairseq's Hydra YAML.
+"""fairseq's Hydra YAML, and the flags of `fairseq-train`.
 
 `common.fp16` makes the whole model fp16 with fp32 copies in the optimizer; `common.amp` is autocast. The
 default learning rate is 0.25, clipping is off by default. Defaults: fairseq of 2025.
@@ -14,11 +14,27 @@ from mpdoctor.core.training import UNKNOWN, Setting, TrainingConfig
 
 VERSION = "fairseq 0.12"
 MARKS = ("common", "task", "criterion", "optimization", "distributed_training", "dataset", "lr_scheduler", "optimizer", "checkpoint")
+ARGUMENTS = (
+    "task",
+    "arch",
+    "criterion",
+    "optimizer",
+    "lr_scheduler",
+    "max_tokens",
+    "update_freq",
+    "warmup_updates",
+    "clip_norm",
+    "max_update",
+    "adam_betas",
+)
+"""Flags of `fairseq-train`."""
 _TELLING = ("common", "task", "criterion", "optimization")
 
 
 def claim(document: Document) -> float:
     """Four of its groups, or the header and two."""
+    if document.syntax == "arguments":
+        return 45 + count(document, ARGUMENTS) if document.get("criterion") is not None and count(document, ARGUMENTS) >= 4 else 0
     found = count(document, MARKS)
     header = document.text.lstrip().startswith("# @package")
     if count(document, _TELLING) < 2 or not (found >= 4 or (header and found >= 3)):
@@ -35,19 +51,19 @@ def lift(reader: Reader) -> TrainingConfig:
         **joined(
             _precision(reader),
             optimizer_settings(name),
-            clipping(reader.number("optimization.clip_norm", default=0.0, note=VERSION)),
+            clipping(reader.number("optimization.clip_norm", "clip_norm", default=0.0, note=VERSION)),
         ),
-        lr=reader.number("optimization.lr.0", "optimization.lr", "optimizer.lr.0", default=0.25, note=VERSION),
-        eps=reader.number("optimizer.adam_eps", default=1e-8, note=VERSION),
+        lr=reader.number("optimization.lr.0", "optimization.lr", "optimizer.lr.0", "lr.0", "lr", default=0.25, note=VERSION),
+        eps=reader.number("optimizer.adam_eps", "adam_eps", default=1e-8, note=VERSION),
         **_betas(reader),
-        weight_decay=reader.number("optimizer.weight_decay", default=0.0, note=VERSION),
+        weight_decay=reader.number("optimizer.weight_decay", "weight_decay", default=0.0, note=VERSION),
         schedule=reader.text("lr_scheduler._name", "lr_scheduler"),
-        warmup_steps=reader.number("lr_scheduler.warmup_updates"),
-        total_steps=reader.integer("optimization.max_update"),
+        warmup_steps=reader.number("lr_scheduler.warmup_updates", "warmup_updates"),
+        total_steps=reader.integer("optimization.max_update", "max_update"),
         epochs=reader.number("optimization.max_epoch"),
-        accumulation_steps=reader.integer("optimization.update_freq.0", default=1, note=VERSION),
+        accumulation_steps=reader.integer("optimization.update_freq.0", "update_freq", default=1, note=VERSION),
         micro_batch=reader.integer("dataset.batch_size"),
-        world_size=reader.integer("distributed_training.distributed_world_size"),
+        world_size=reader.integer("distributed_training.distributed_world_size", "distributed_world_size"),
         lossy_communication=_hook(reader),
         distributed=_sharding(reader),
         domain=_domain(reader),
@@ -61,17 +77,17 @@ def lift(reader: Reader) -> TrainingConfig:
 
 
 def _precision(reader: Reader) -> Fields:
-    common = {name: reader.flag(f"common.{name}", default=False, note=VERSION) for name in ("fp16", "bf16", "amp")}
-    lean16, lean_b = reader.flag("common.memory_efficient_fp16"), reader.flag("common.memory_efficient_bf16")
+    common = {name: reader.flag(f"common.{name}", name, default=False, note=VERSION) for name in ("fp16", "bf16", "amp")}
+    lean16, lean_b = reader.flag("common.memory_efficient_fp16", "memory_efficient_fp16"), reader.flag("common.memory_efficient_bf16")
     fp16 = lean16 if lean16.value else common["fp16"]
     bf16 = lean_b if lean_b.value else common["bf16"]
     asked: Fields = {"fp16_requested": fp16, "bf16_requested": bf16}
     if (fp16.value and bf16.value) or not fp16.known or not bf16.known:
         return asked
     scale: Fields = {
-        "init_scale": reader.number("common.fp16_init_scale", default=128.0, note=VERSION),
+        "init_scale": reader.number("common.fp16_init_scale", "fp16_init_scale", default=128.0, note=VERSION),
         "growth_interval": reader.integer("common.fp16_scale_window"),
-        "min_scale": reader.number("common.min_loss_scale", default=1e-4, note=VERSION),
+        "min_scale": reader.number("common.min_loss_scale", "min_loss_scale", default=1e-4, note=VERSION),
     }
     if common["amp"].value:
         return asked | autocast(common["amp"], "fp16") | scale | {"init_scale": reader.number("common.amp_init_scale", default=128.0, note=VERSION)}
@@ -92,7 +108,7 @@ def _precision(reader: Reader) -> Fields:
 
 def _betas(reader: Reader) -> Fields:
     """`(0.9,0.98)` is text in these files."""
-    text = reader.text("optimizer.adam_betas")
+    text = reader.text("optimizer.adam_betas", "adam_betas")
     parts = str(text.value or "").strip("()[] ").split(",")
     try:
         values = [float(part) for part in parts]

@@ -54,7 +54,9 @@ def lift(reader: Reader) -> TrainingConfig:
     param = _beside(reader, "param_dtype", _param_dtype(reader, fields["framework_version"], trl=trl))
     method = _beside(reader, "method", _method(reader, trl=trl))
     model = _beside(reader, "model", reader.text("model_name_or_path", "model_init_kwargs.model_name_or_path"))
-    fields |= compute | hf.mode_of(compute["compute_dtype"], param, method) | model_settings(model) | _quantization(reader, param, trl=trl)
+    # ZeRO keeps fp32 copies whatever the weights are loaded in; its config file says the rest.
+    mode = {} if reader.has("deepspeed") else hf.mode_of(compute["compute_dtype"], param, method)
+    fields |= compute | mode | model_settings(model) | _quantization(reader, param, trl=trl)
     if "optimizer_state_dtype" not in fields and param.value == "fp32":
         fields["optimizer_state_dtype"] = param.becomes("fp32", "follows the parameters")
     return TrainingConfig(

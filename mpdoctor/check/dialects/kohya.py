@@ -24,7 +24,7 @@ def claim(document: Document) -> float:
     """Three of its arguments at any place."""
     names = set(document.keys)
     for node in document.root.mapping.values():
-        names |= node.mapping.keys()
+        names.update(node.mapping)
     found = len(names.intersection(MARKS))
     telling = names.intersection(
         ("network_module", "unet_lr", "no_half_vae", "clip_skip", "full_fp16", "full_bf16", "save_model_as", "optimizer_type")

@@ -47,7 +47,7 @@ def lift(reader: Reader) -> TrainingConfig:
         optimizer_in_backward=reader.flag("optimizer_in_bwd", default=False, note=VERSION),
         schedule=reader.text("lr_scheduler._component_"),
         warmup_steps=reader.number("lr_scheduler.num_warmup_steps", default=0.0, note=f"{VERSION}: no scheduler, no warm-up"),
-        total_steps=_positive(reader.integer("max_steps_per_epoch")),
+        total_steps=_total(reader),
         epochs=reader.number("epochs"),
         micro_batch=reader.integer("batch_size"),
         accumulation_steps=reader.integer("gradient_accumulation_steps", default=1, note=VERSION),
@@ -105,8 +105,12 @@ def _null(reader: Reader, key: str) -> Setting[float]:
     return Setting(0.0, Origin.EXPLICIT, node.span(key), node.raw) if node.value is None else UNKNOWN
 
 
-def _positive(setting: Setting[int]) -> Setting[int]:
-    return setting if setting.value is not None and setting.value > 0 else UNKNOWN
+def _total(reader: Reader) -> Setting[int]:
+    """Steps per epoch times epochs, where both are given."""
+    steps, epochs = reader.integer("max_steps_per_epoch"), reader.integer("epochs", default=1, note=VERSION)
+    if steps.value is None or steps.value <= 0 or epochs.value is None:
+        return UNKNOWN
+    return steps.becomes(steps.value * epochs.value, f"{steps.value} an epoch x {epochs.value} epochs")
 
 
 DIALECT = Dialect(title="torchtune", role=Role.TRAINER, version=VERSION, claim=claim, lift=lift)

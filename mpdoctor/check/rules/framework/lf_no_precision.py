@@ -51,7 +51,8 @@ from mpdoctor.core.training import Origin, Setting
 def _check(run: CheckSubject) -> Iterator[Hit]:
     config = run.config
     asked = (config.fp16_requested, config.bf16_requested, config.setting("llamafactory.pure_bf16"))
-    if run.dialect == "llamafactory" and not any(setting.value or (setting.at and not setting.known) for setting in asked):
+    predicts = any(file.node("do_predict") is not None and file.node("do_train") is None for file in run.of("llamafactory"))
+    if run.dialect == "llamafactory" and not predicts and not any(setting.value or (setting.at and not setting.known) for setting in asked):
         yield Hit(
             message="neither `bf16` nor `fp16`: the precision is guessed when the model loads, and may be fp16",
             setting=Setting(None, Origin.DERIVED, FileSpan(file=run.files[0].path, key="bf16")),

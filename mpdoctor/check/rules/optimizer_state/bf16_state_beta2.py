@@ -1,7 +1,7 @@
 """Adam's second moment kept in bf16 with a beta2 near one.
 
 What it looks for
-Optimizer state in bf16 and 1 - beta2 below 2^-8 (warning) or 2^-9 (error).
+Optimizer state in bf16 and 1 - beta2 below 2^-8 (warning) or 2^-9 (error); information where beta2 is only the default.
 
 Why training breaks
 v <- beta2 v + (1 - beta2) g^2 changes v by less than its rounding step: at 0.999, v never falls again after a spike, and a true rise to
@@ -48,7 +48,7 @@ def _check(run: CheckSubject) -> Iterator[Hit]:
         yield Hit(
             message=f"{shown(beta2)} with bf16 moments: the second moment cannot follow, since {rest:.2g} of it is below bf16's rounding step",
             setting=beta2,
-            severity=Severity.ERROR if rest < 2**-9 else None,
+            severity=Severity.ERROR if rest < 2**-9 and beta2.explicit else None,
             related=(state.at,) if state.at else (),
             remedy=Remedy(text="Keep the moments in fp32, or use beta2 0.95."),
         )

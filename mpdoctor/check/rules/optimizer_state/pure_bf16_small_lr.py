@@ -61,14 +61,16 @@ def _check(run: CheckSubject) -> Iterator[Hit]:
     masters_unknown = not config.master_dtype.known and config.precision_mode.value == "weights_lowp_autocast"
     if config.master_dtype.value != "none" and not masters_unknown:
         return
+    # What a framework declares to be bf16 throughout is certain; that autocast runs over 16-bit weights is read from loading code.
+    declared = config.precision_mode.value == "pure_lowp"
     share = next(percent for lr, percent in _LOST if config.lr.value <= lr)
     rounding = f"{shown(config.param_dtype)}: bf16 weights updated in place at a learning rate of {config.lr.value:g}"
     yield Hit(
         message=f"{rounding} lose updates: at least {share} % of weights like N(0, 0.02) do not move in a step"
         + ("; unless FSDP or ZeRO keeps fp32 masters" if masters_unknown else ""),
         setting=config.param_dtype,
-        severity=Severity.INFO if masters_unknown else Severity.ERROR if config.lr.value < 5e-6 else None,
-        confidence=Confidence.LOW if masters_unknown else None,
+        severity=Severity.INFO if masters_unknown else Severity.ERROR if config.lr.value < 5e-6 and declared else None,
+        confidence=Confidence.LOW if masters_unknown else None if declared else Confidence.MEDIUM,
         remedy=Remedy(
             text="Keep fp32 weights and compute under autocast, use ZeRO or FSDP with fp32 masters, or an optimizer with stochastic rounding."
         ),
