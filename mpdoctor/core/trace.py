@@ -21,6 +21,8 @@ class ClipCall:
     limit: float
     scale: float
     """Loss scale that the gradients still carried; 1.0 when they were unscaled, or never scaled."""
+    by_value: bool = False
+    """Whether it was `clip_grad_value_`: then `norm` is the largest magnitude."""
     source: FileSpan | None = None
 
 
@@ -28,7 +30,7 @@ class ClipCall:
 class StepObservation:
     """One step as the guard sees it: nothing here needs an op-level trace.
 
-    Norms are L2 in fp32. `grad_norm` is what the optimizer received (unscaled when the loop unscales).
+    Norms are L2 in fp32. `grad_norm` is of unscaled gradients before clipping where the loop clips them so; else of what the optimizer received.
     """
 
     step: int
@@ -240,6 +242,8 @@ class Recording:
     weights_dtype: str = "float32"
     has_scaler: bool = False
     scaler_backs_off: bool | None = None
+    schedule_over: bool = False
+    """Whether the run had reached its last step: its learning rate is 0 on purpose."""
     baseline_fails: bool = False
     deterministic: bool | None = None
     finite_at_scale_one: bool | None = None

@@ -255,7 +255,7 @@ def not_optimized(recording: Recording) -> tuple[str, ...]:
 def lr_always_zero(recording: Recording) -> bool:
     """Whether the learning rate was 0 in every step."""
     rates = finite([s.lr for s in recording.steps])
-    return len(rates) >= 3 and all(r == 0.0 for r in rates)
+    return len(rates) >= 3 and all(r == 0.0 for r in rates) and not recording.schedule_over
 
 
 def dead_scale(recording: Recording) -> StepObservation | None:

@@ -235,6 +235,8 @@ def _notes_of_replay(diagnosis: Diagnosis) -> list[str]:
         notes.append(f"{len(skipped)} of {len(recording.steps)} steps were skipped by the scaler while it searched for its scale: that is normal")
     if diagnosis.interrupted:
         notes.append("Ctrl-C ended the replay early: the report holds what was known by then")
+    if recording.schedule_over:
+        notes.append("the checkpoint is of the run's last step: the learning rate is 0 on purpose, and the weights do not move in the replay")
     if recording.deterministic:
         notes.append("the unchanged run was repeated with bitwise equal results")
     first = recording.trace.timeline if recording.trace else ()

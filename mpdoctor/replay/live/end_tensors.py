@@ -2,23 +2,42 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Collection
+
 import torch
 
 from mpdoctor.replay.live.finiteness import FINITE, NAN, status
 from mpdoctor.replay.live.op_trace import OpTracer
+from mpdoctor.replay.live.optimizer_watch import OptimizerWatch
 
 
-def look_at_end_tensors(tracer: OpTracer, model: torch.nn.Module) -> None:
-    """Gradients, parameters and buffers as the step leaves them."""
+def look_at_end_tensors(tracer: OpTracer, model: torch.nn.Module, *, finite: Collection[int] = ()) -> None:
+    """Gradients, parameters and buffers as the step leaves them.
+
+    `finite` holds the ids of tensors that the guard has read already, and found finite.
+    """
+    seen = {e.name for e in tracer.ends if e.kind == "gradient"}
     for name, parameter in model.named_parameters():
-        if parameter.grad is not None and not any(e.kind == "gradient" and e.name == name for e in tracer.ends):
+        if parameter.grad is not None and name not in seen and id(parameter.grad) not in finite:
             tracer.end_of("gradient", name, parameter.grad)
     for name, parameter in model.named_parameters():
-        tracer.end_of("parameter", name, parameter)
+        if id(parameter) not in finite:
+            tracer.end_of("parameter", name, parameter)
     damaged, bad_loss = set(damaged_buffers(model)), any(e.kind == "loss" for e in tracer.ends)
     for name, buffer in model.named_buffers():
         if name in damaged or bad_loss:
             tracer.end_of("buffer", name, buffer)
+
+
+def seen_finite(tracer: OpTracer, model: torch.nn.Module, watch: OptimizerWatch, weight_norm: float) -> set[int]:
+    """Ids of the gradients and parameters that need no second look after the guard's.
+
+    The weights were read when the step was over. The gradients were read before the optimizer stepped; they are still finite if no op of
+    the whole step made anything else.
+    """
+    found = {id(p) for p in model.parameters()} if math.isfinite(weight_norm) else set()
+    return found if tracer.events else found | {id(g) for g in watch.finite}
 
 
 def damaged_buffers(model: torch.nn.Module) -> tuple[str, ...]:

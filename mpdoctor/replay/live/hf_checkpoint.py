@@ -106,6 +106,7 @@ class HfCheckpointSource:
             ),
             scaler_state=copy.deepcopy(self._scaler_state) if has_scaler else None,
             first_step=self.first_step,
+            schedule_over=0 < int(self.settings.get("max_steps") or 0) <= self.first_step,
         )
 
     def line_of_row(self, step: int, row: int) -> str | None:

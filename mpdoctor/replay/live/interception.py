@@ -260,7 +260,15 @@ class Interception:
                 result = original(listed, limit, *args, **kwargs)
             norm = float(result) if isinstance(result, torch.Tensor) else largest
             source = source_line(torch.utils._traceback.CapturedTraceback.extract(cpp=False)) if carried and carried[1] != 1.0 else None
-            self.clip_calls.append(ClipCall(norm=norm, limit=float(limit), scale=carried[1] if carried else 1.0, source=source))
+            self.clip_calls.append(
+                ClipCall(
+                    norm=norm,
+                    limit=float(limit),
+                    scale=carried[1] if carried else 1.0,
+                    by_value=original.__name__ == "clip_grad_value_",
+                    source=source,
+                )
+            )
             return result
 
         clip.__name__ = original.__name__

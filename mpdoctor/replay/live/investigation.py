@@ -95,6 +95,7 @@ class Investigation:
             exception=baseline.exception,
             compute_dtypes=compute,
             autocast_dtypes=baseline.autocast_dtypes,
+            schedule_over=session.schedule_over,
             asked_precision=session.settings.asked,
             weights_dtype=_low_weight_dtypes(session.model)[0] if _low_weight_dtypes(session.model) else "float32",
             has_scaler=any(s.scale is not None for s in steps),

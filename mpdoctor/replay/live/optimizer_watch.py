@@ -20,6 +20,8 @@ class OptimizerWatch:
         self.grad_norm: float | None = None
         """Norm of the gradients that the first optimizer of this step received."""
         self.nonfinite: list[str] = []
+        self.finite: list[torch.Tensor] = []
+        """Gradients that were finite when an optimizer of this step received them."""
         self.stale: list[str] = []
         self.uncleared = False
         self._stepped_on: dict[int, dict[int, torch.Tensor]] = {}
@@ -35,7 +37,7 @@ class OptimizerWatch:
     def new_step(self) -> None:
         """Forget the last step's gradients."""
         self._bad_before = bool(self.nonfinite or self.stale)
-        self.grad_norm, self.nonfinite, self.stale, self.uncleared = None, [], [], False
+        self.grad_norm, self.nonfinite, self.finite, self.stale, self.uncleared = None, [], [], [], False
 
     def parameters_of(self, optimizer: Any) -> Iterator[tuple[str, torch.Tensor]]:
         """The optimizer's parameters with their names."""
@@ -60,6 +62,8 @@ class OptimizerWatch:
         norm = norm_of([g for _, g in named])
         if not math.isfinite(norm):
             self.nonfinite = [n for n, g in named if status(g) != FINITE]
+        else:
+            self.finite += [g for _, g in named]
         if self.grad_norm is None or not math.isfinite(norm):
             self.grad_norm = norm
 

@@ -48,6 +48,8 @@ class Session:
     """State to load into the scaler (from `scaler.pt`)."""
     first_step: int = 0
     """Number of the first replayed step, for display: the checkpoint's global step."""
+    schedule_over: bool = False
+    """Whether the checkpoint is of the run's last step, so that its learning rate is 0 on purpose."""
     zeroed_grads: bool = True
     """Whether mpdoctor's own loop clears the gradients."""
 

@@ -18,7 +18,7 @@ from mpdoctor.core.report import NonFinite
 from mpdoctor.core.trace import StepException, StepObservation
 from mpdoctor.replay.live.changed_session import apply_to_session, make_scaler
 from mpdoctor.replay.live.changes import NOTHING, Changes
-from mpdoctor.replay.live.end_tensors import damaged_buffers, look_at_end_tensors
+from mpdoctor.replay.live.end_tensors import damaged_buffers, look_at_end_tensors, seen_finite
 from mpdoctor.replay.live.fast16 import available, fast_16_bit_kernels
 from mpdoctor.replay.live.finite_op import FiniteOp
 from mpdoctor.replay.live.finiteness import FINITE, status
@@ -224,7 +224,8 @@ def _steps(
             session.optimizer.zero_grad(set_to_none=True)
         observation = _observe(session, intercepted, step, returned, scale, lr, bad_parameters, bad_buffers)
         if tracer is not None and tracing is not None:
-            look_at_end_tensors(tracer, session.model)
+            finite = seen_finite(tracer, session.model, watch, observation.weight_norm or 0.0)
+            look_at_end_tensors(tracer, session.model, finite=finite)
             tracing.done(tracer, session, step)
         result.steps.append(observation)
         if on_step is not None:
@@ -320,6 +321,9 @@ def _observe(
     weight_norm = norm_of(list(parameters.values()))
     bad_weights = () if math.isfinite(weight_norm) else tuple(n for n, p in parameters.items() if n not in bad_parameters and status(p) != FINITE)
     grad_norm = watch.grad_norm
+    before_clipping = next((c.norm for c in intercepted.clip_calls if not c.by_value and c.scale == 1.0), None)
+    if before_clipping is not None and grad_norm is not None:
+        grad_norm = before_clipping
     if watch.nonfinite and grad_norm is not None and math.isfinite(grad_norm):
         grad_norm = math.nan
     return StepObservation(
