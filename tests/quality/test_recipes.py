@@ -19,7 +19,13 @@ pytestmark = [pytest.mark.torch, pytest.mark.slow]
 MADE_ON_PURPOSE = {"aten.masked_fill", "aten.scalar_tensor", "aten.reciprocal"}
 """Ops whose infinity is meant: masks, and 1/0 of a scale of 0 (the fault is what the scaler then does with it)."""
 
-SILENT_ON_THE_LOG = {"ckpt_running_var_through_fp16", "state_ema_bf16", "slow_autocast_disabled_inside", "slow_autocast_forgotten"}
+SILENT_ON_THE_LOG = {
+    "ckpt_running_var_through_fp16",
+    "state_ema_bf16",
+    "slow_autocast_disabled_inside",
+    "slow_autocast_forgotten",
+    "slow_model_in_double",
+}
 """Faults whose loss curve is as good as the twin's: the harm is elsewhere."""
 
 
@@ -64,7 +70,8 @@ def disagreement(run: matrix.Run) -> str:
         return "" if seen["finite"] else f"not finite: {seen['origins'][:1]} {seen['error']}"
     places = [first, *([truth["hurts_at"]] if "hurts_at" in truth else [])]
     absent = [place for place in places if not any(observed(place, origin) for origin in seen["origins"])]
-    before = [o for o in seen["origins"] if o["step"] == first["step"] and o["op"] not in MADE_ON_PURPOSE]
+    hidden = truth.get("also", [])
+    before = [o for o in seen["origins"] if o["step"] == first["step"] and o["op"] not in MADE_ON_PURPOSE and not any(observed(h, o) for h in hidden)]
     if not absent and first["op"] not in MADE_ON_PURPOSE and not observed(first, before[0]):
         return f"not the first: {before[0]}"
     if not all(map(math.isfinite, seen["losses"][: first["step"]])):
