@@ -31,6 +31,11 @@ _MESSAGES: tuple[tuple[str, str, str], ...] = (
     (r"(Target|target) -?\d+ is out of bounds|index out of range|index .* is out of bounds", "dirty-data", "an index lies outside its table"),
     (r"Expected more than 1 value per channel", "dirty-data", "a batch of one row reaches a normalisation that needs more"),
     (r"all elements of (input|target) should be between 0 and 1", "dirty-data", "probabilities or targets outside [0, 1]"),
+    (
+        r"not positive.definite|is singular|singular matrix|failed to converge|did not converge|ill-conditioned",
+        "model-numerics",
+        "a matrix factorisation has no result at these values",
+    ),
     (r"dtype|expected scalar type|same type|found .*(Half|BFloat16|Float)", "model-numerics", "tensors of different dtypes meet in one op"),
     (r"does not require grad|element 0 of tensors", "training-loop", "the loss is cut off from the graph"),
     (
