@@ -58,7 +58,7 @@ def check(
         bool, typer.Option("--fix", rich_help_panel="Repair", help="Repair in the files what can be repaired safely, then judge them.")
     ] = False,
     baseline: Annotated[str | None, typer.Option(metavar="FILE", rich_help_panel="Gate", help="Leave out findings that this file knows.")] = None,
-    update_baseline: Annotated[bool, typer.Option("--update-baseline", rich_help_panel="Gate", help="Write the findings to --baseline.")] = False,
+    update_baseline: Annotated[bool, typer.Option("--update-baseline", rich_help_panel="Gate", help="Write the findings to --baseline; they are accepted.")] = False,
     *,
     options: ReportOptions,
 ) -> int:
@@ -94,7 +94,8 @@ def check(
     if update_baseline and baseline:
         _write_baseline(report, baseline)
     code = _gate(report, options, settings) if diff else deliver(report, _with_settings(options, settings))
-    return ExitCode.CLEAN if ignore_unknown and code == ExitCode.NOT_JUDGED else code
+    accepted = (update_baseline and code == ExitCode.FINDINGS) or (ignore_unknown and code == ExitCode.NOT_JUDGED)
+    return ExitCode.CLEAN if accepted else code
 
 
 def _split(words: list[str]) -> tuple[list[str], list[str]]:
