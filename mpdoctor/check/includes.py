@@ -28,7 +28,7 @@ def with_bases(document: Document, folders: Sequence[str] = (), *, above: tuple[
     here = str(Path(document.path).resolve())
     merged: dict[str, Node] = {}
     missing = list(document.missing)
-    for node, name, required in names:
+    for node, name, required, package in names:
         path = _inside(document.path, name, folders)
         if path is None:
             missing.append((node.span(), f"{name} lies outside the given files, and was not read"))
@@ -45,26 +45,38 @@ def with_bases(document: Document, folders: Sequence[str] = (), *, above: tuple[
         for base in load(path.as_posix())[:1]:
             full = with_bases(base, folders, above=(*above, here))
             missing += full.missing
-            merged = _over(full.root.mapping, merged, 1) if merged else dict(full.root.mapping)
+            merged = _over(_placed(full, package), merged, 1)
     own = {key: child for key, child in document.root.mapping.items() if key not in _KEYS}
     return document.with_root(document.root.with_value(_over(own, merged, 1)), missing)
 
 
-def _bases(document: Document) -> Iterable[tuple[Node, str, bool]]:
-    """Node, path and whether the file must be there, for each base that is named."""
+def _bases(document: Document) -> Iterable[tuple[Node, str, bool, str]]:
+    """For each base that is named: node, path, whether the file must be there, and the key that its content goes under (empty for the top)."""
     for key in _KEYS:
         node = document.get(key)
         if node is None:
             continue
         for item in node.items or [node]:
             if isinstance(item.value, str) and item.pending is None:
-                yield item, item.value, True
+                yield item, item.value, True, ""
     defaults = document.get("defaults")
     if defaults is not None and document.syntax == "yaml":
         for item in defaults.items:
             for group, choice in item.mapping.items():
                 if isinstance(choice.value, str) and not group.startswith(("override ", "optional ", "/", "hydra")):
-                    yield choice, f"{group}/{choice.value.removesuffix('.yaml')}.yaml", False
+                    # Hydra: `optimizer: adam` is optimizer/adam.yaml under `optimizer`; `data@train.data: x` is data/x.yaml under `train.data`.
+                    folder, _, package = group.partition("@")
+                    yield choice, f"{folder}/{choice.value.removesuffix('.yaml')}.yaml", False, package or folder.replace("/", ".")
+
+
+def _placed(document: Document, package: str) -> dict[str, Node]:
+    """The document's content under its package; `# @package _global_` puts it at the top."""
+    root = document.root
+    if not package or "@package _global_" in document.text[:200]:
+        return root.mapping
+    for part in reversed(package.split(".")[:20]):
+        root = Node({part: root}, root.source, root.line, root.column)
+    return root.mapping
 
 
 def _inside(source: str, name: str, folders: Sequence[str]) -> Path | None:

@@ -133,6 +133,17 @@ def test_bases_are_merged_and_keep_their_places(files):
     assert config.lr.at.line == 3
 
 
+def test_hydra_groups_go_under_their_package(files):
+    files(
+        conf_in_config__yaml="defaults:\n  - _self_\n  - trainer: fast\n  - optim@model.optim: adam\n  - override hydra/launcher: x\nexp_manager: {name: a}\n",
+        conf_in_trainer_in_fast__yaml="precision: 16\nmax_steps: 10\ndevices: 1\n",
+        conf_in_optim_in_adam__yaml="name: adam\nlr: 0.1\n",
+    )
+    config = check("conf/config.yaml").configs[0]
+    assert (config.dialect, config.compute_dtype.value, config.lr.value) == ("nemo", "fp16", 0.1)
+    assert config.lr.at.file == "conf/optim/adam.yaml"
+
+
 @pytest.mark.parametrize(
     ("text", "said"),
     [

@@ -35,9 +35,11 @@ def claim(document: Document) -> float:
     """Four of its groups, or the header and two."""
     if document.syntax == "arguments":
         return 45 + count(document, ARGUMENTS) if document.get("criterion") is not None and count(document, ARGUMENTS) >= 4 else 0
-    found = count(document, MARKS)
+    # Groups are mappings (a tokenizer's vocabulary holds the same words), or names of groups that Hydra composes.
+    groups = {key for key, node in document.root.mapping.items() if node.is_mapping}
+    found = len(groups.intersection(MARKS))
     header = document.text.lstrip().startswith("# @package")
-    if count(document, _TELLING) < 2 or not (found >= 4 or (header and found >= 3)):
+    if len(groups.intersection(_TELLING)) < 2 or not (found >= 4 or (header and found >= 3)):
         return 0
     return 40 + 3 * found + 5 * header
 

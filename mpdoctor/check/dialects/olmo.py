@@ -54,6 +54,7 @@ def lift(reader: Reader) -> TrainingConfig:
         vocab_size=reader.integer("model.vocab_size"),
         hidden_size=reader.integer("model.d_model"),
         attention=_attention(reader),
+        resume=reader.text("load_path", "try_load_latest_save"),
         log_every=reader.integer("console_log_interval", default=1, note=VERSION),
     )
 

@@ -68,7 +68,7 @@ def _precision(reader: Reader) -> Fields:
         fields |= {
             "param_dtype": model,
             "master_dtype": model.becomes("none"),
-            "precision_mode": model.becomes("pure_lowp"),
+            "precision_mode": model.becomes("weights_lowp_autocast"),
             "optimizer_state_dtype": model,
         }
     if compute.value == "fp16":

@@ -11,6 +11,8 @@ from mpdoctor.core.errors import UnreadableInput
 _ASSIGNMENT = re.compile(r"(?:export\s+)?([A-Za-z_]\w*)(\+?)=(.*)", re.DOTALL)
 _VARIABLE = re.compile(r"\$\{([A-Za-z_]\w*)(?:\[[@*]\])?(?::?[-=]([^}]*))?\}|\$([A-Za-z_]\w*)")
 _WHOLE = re.compile(r"\$\{?([A-Za-z_]\w*)(\[[@*]\])?\}?")
+_CLOSERS = {"(": ")", "{": "}"}
+_HEREDOC = re.compile(r"<<-?[ \t]*[\"']?([A-Za-z_]\w*)[\"']?")
 _MAX_EXPANSIONS = 10_000
 
 
@@ -60,7 +62,7 @@ def _expanded(word: Word, values: dict[str, list[Word]]) -> list[Word]:
         name = match[1] or match[3]
         if name in values:
             return " ".join(value.text for value in values[name])
-        return match[2] if match[2] else match[0]
+        return match[2].strip("\"'") if match[2] else match[0]
 
     text = _VARIABLE.sub(put, word.text)
     if len(text) > 100_000:
@@ -84,6 +86,7 @@ def _statements(text: str, path: str) -> list[list[_Raw]]:
     current: list[_Raw] = []
     at, line, start_of_line = 0, 1, 0
     size = len(text)
+    heredocs: list[str] = []
     while at < size:
         char = text[at]
         if char == "\\" and text[at + 1 : at + 2] == "\n":
@@ -94,12 +97,19 @@ def _statements(text: str, path: str) -> list[list[_Raw]]:
                 current = []
             at += 1
             if char == "\n":
+                for delimiter in heredocs:
+                    end = _after_heredoc(text, at, delimiter)
+                    line, at = line + text.count("\n", at, end), end
+                heredocs = []
                 line, start_of_line = line + 1, at
         elif char in " \t":
             at += 1
         elif char == "#":
             end = text.find("\n", at)
             at = size if end < 0 else end
+        elif match := _HEREDOC.match(text, at):
+            heredocs.append(match[1])
+            at = match.end()
         elif char in "(){}<>" and not text.startswith("${", at):
             at += 1
         else:
@@ -108,6 +118,13 @@ def _statements(text: str, path: str) -> list[list[_Raw]]:
     if current:
         found.append(current)
     return found
+
+
+def _after_heredoc(text: str, at: int, delimiter: str) -> int:
+    """The start of the line after the one that ends a here-document; the text's end without such a line."""
+    for match in re.compile(rf"^[ \t]*{re.escape(delimiter)}[ \t]*$", re.MULTILINE).finditer(text, at):
+        return min(match.end() + 1, len(text))
+    return len(text)
 
 
 def _word(text: str, at: int, line: int, start_of_line: int, path: str) -> tuple[_Raw, int, int, int]:
@@ -135,8 +152,7 @@ def _word(text: str, at: int, line: int, start_of_line: int, path: str) -> tuple
             pieces.append(text[at + 1])
             at += 2
         elif char == "$" and text[at + 1 : at + 2] == "{":
-            end = text.find("}", at)
-            end = size - 1 if end < 0 else end
+            end = _paren(text, at + 1)
             pieces.append(text[at : end + 1])
             at = end + 1
         elif char == "$" and text[at + 1 : at + 2] == "(":
@@ -197,23 +213,28 @@ def _inside(text: str, begin: int, end: int, line: int, start_of_line: int, path
 
 
 def _closing(text: str, at: int) -> int:
-    quote = text[at]
+    """The end of what opens at `at`: a quote, or the bracket of `$(...)` and `${...}`; -1 without one. What is quoted inside is stepped over."""
+    expected = [_CLOSERS.get(text[at], text[at])]
     position = at + 1
     while position < len(text):
-        if text[position] == "\\" and quote == '"':
+        char, within = text[position], expected[-1]
+        if char == "\\" and within != "'":
             position += 2
             continue
-        if text[position] == quote:
-            return position
+        if char == within:
+            expected.pop()
+            if not expected:
+                return position
+        elif within in ('"', ")", "}") and text.startswith(("$(", "${"), position):
+            expected.append(")" if text[position + 1] == "(" else "}")
+            position += 1
+        elif within in (")", "}") and char in "(\"'" and not (char == "(" and within == "}") and not (char == "'" and '"' in expected):
+            expected.append(_CLOSERS.get(char, char))
         position += 1
     return -1
 
 
 def _paren(text: str, at: int) -> int:
     """The bracket that closes the one at `at`; the last character when there is none."""
-    depth = 0
-    for position in range(at, len(text)):
-        depth += (text[position] == "(") - (text[position] == ")")
-        if depth == 0:
-            return position
-    return len(text) - 1
+    end = _closing(text, at)
+    return end if end >= 0 else len(text) - 1

@@ -204,3 +204,19 @@ def test_a_large_log_is_read_without_places(tmp_path):
     root = load(str(path))[0].root
     assert len(root.get("log_history").items) == 20_000
     assert root.get("log_history.0.step").span().line is None
+
+
+def test_shell_quoting_as_scripts_have_it():
+    text = (
+        "# don't stumble\n"
+        'NAME="$(basename "$(pwd)")-${X:-"a b"}"\nHOME_=${HOME_:-"${HOME}/x"}\nN=$((1024 * 2))\n'
+        "cat <<'EOF' > f\nit's --fp16 \"inside\nEOF\n"
+        'python train.py --run "$NAME" --lr 1e-4 \\\n  --bf16 \'--note\' "it\'s" "$@" | tee log  # it\'s a log\n'
+    )
+    document = load("run.sh", text)[0]
+    assert {key: child.raw for key, child in document.root.mapping.items() if key in ("lr", "bf16", "note")} == {
+        "lr": "1e-4",
+        "bf16": "true",
+        "note": None,
+    }
+    assert document.root.mapping["bf16"].line == 9

@@ -49,6 +49,8 @@ def _check(run: CheckSubject) -> Iterator[Hit]:
         or (config.warmup_ratio.at and not config.warmup_ratio.known)
     ):
         return
+    if config.resume.known and str(config.resume.value).lower() not in ("false", "none", ""):
+        return  # the moments come with the checkpoint
     if config.method.value == "pretrain" or run.computes_in == "fp16":
         severity = Severity.WARNING
     elif config.method.value in ("full_ft", "prefer_full"):
