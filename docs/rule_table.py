@@ -21,7 +21,8 @@ def with_rules(readme: str) -> str:
     if not found:
         raise ValueError(f"the README lacks {BEGIN.strip()} or {END}")
     entries = list(rules())
-    return f"{before}{BEGIN}\n<details><summary>All {len(entries)} rules, detectors and experiments</summary>\n\n{markdown_table(entries)}\n</details>\n\n{END}{after}"
+    summary = f"<summary>All {len(entries)} rules, detectors and experiments</summary>"
+    return f"{before}{BEGIN}\n<details>{summary}\n\n{markdown_table(entries)}\n</details>\n\n{END}{after}"
 
 
 if __name__ == "__main__":

@@ -58,7 +58,9 @@ def check(
         bool, typer.Option("--fix", rich_help_panel="Repair", help="Repair in the files what can be repaired safely, then judge them.")
     ] = False,
     baseline: Annotated[str | None, typer.Option(metavar="FILE", rich_help_panel="Gate", help="Leave out findings that this file knows.")] = None,
-    update_baseline: Annotated[bool, typer.Option("--update-baseline", rich_help_panel="Gate", help="Write the findings to --baseline; they are accepted.")] = False,
+    update_baseline: Annotated[
+        bool, typer.Option("--update-baseline", rich_help_panel="Gate", help="Write the findings to --baseline; they are accepted.")
+    ] = False,
     *,
     options: ReportOptions,
 ) -> int:

@@ -71,7 +71,9 @@ def test_configs_of_different_runs_in_one_commit_are_not_merged(hook: dict[str, 
     assert result.returncode == 0, result.stdout
 
 
-@pytest.mark.parametrize(("name", "matches"), [("train.yaml", True), ("ds/config.json", True), ("run.ipynb", True), ("README.md", False), ("a.pyc", False)])
+@pytest.mark.parametrize(
+    ("name", "matches"), [("train.yaml", True), ("ds/config.json", True), ("run.ipynb", True), ("README.md", False), ("a.pyc", False)]
+)
 def test_the_hook_is_given_what_could_be_a_config(hook: dict[str, Any], name: str, matches: bool) -> None:
     assert bool(re.search(hook["files"], name)) is matches
 
@@ -94,7 +96,7 @@ def runner(tmp_path: Path) -> Path:
 def check(runner: Path, **inputs: str) -> subprocess.CompletedProcess[str]:
     """The step as the runner starts it: inputs in the environment, bash told to stop at errors."""
     step = STEPS["Check"]
-    environment = {name: "" for name in step["env"]} | {"MPDOCTOR_FAIL_ON": "error", "MPDOCTOR_VENV": str(runner / "venv")}
+    environment = dict.fromkeys(step["env"], "") | {"MPDOCTOR_FAIL_ON": "error", "MPDOCTOR_VENV": str(runner / "venv")}
     environment |= {f"MPDOCTOR_{name.upper()}": value for name, value in inputs.items()}
     environment |= {"PATH": os.environ["PATH"], "GITHUB_STEP_SUMMARY": str(runner / "summary.md")}
     assert set(environment) - {"PATH", "GITHUB_STEP_SUMMARY"} == set(step["env"])
@@ -135,7 +137,8 @@ def test_no_input_is_read_by_the_shell_or_as_an_option(runner: Path, field: str,
 @pytest.mark.parametrize("version", ["1.0 --index-url=http://example.invalid", "1.0; touch owned", "../wheel", "latest", "-r x", "1.0\n1.1", "*"])
 def test_a_version_that_is_none_is_refused_before_anything_is_installed(runner: Path, version: str) -> None:
     environment = {
-        "MPDOCTOR_VERSION": version, "MPDOCTOR_PYTHON": "false", "MPDOCTOR_SOURCE": str(ROOT), "MPDOCTOR_VENV": str(runner / "new"), "PATH": os.environ["PATH"],
+        "MPDOCTOR_VERSION": version, "MPDOCTOR_PYTHON": "false", "MPDOCTOR_SOURCE": str(ROOT), "MPDOCTOR_VENV": str(runner / "new"),
+        "PATH": os.environ["PATH"],
     }  # fmt: skip
     assert set(environment) - {"PATH"} == set(STEPS["Install mpdoctor"]["env"])
     result = subprocess.run(
@@ -157,7 +160,8 @@ def test_a_version_is_installed_and_nothing_else_is_asked_for(runner: Path, vers
         "MPDOCTOR_VERSION": version, "MPDOCTOR_PYTHON": str(fake), "MPDOCTOR_SOURCE": "/action", "MPDOCTOR_VENV": str(runner / "new"),
         "PATH": os.environ["PATH"], "LOG": str(log),
     }  # fmt: skip
-    result = subprocess.run(["bash", "-c", STEPS["Install mpdoctor"]["run"]], cwd=runner, env=environment, capture_output=True, text=True, check=False)
+    install = ["bash", "-c", STEPS["Install mpdoctor"]["run"]]
+    result = subprocess.run(install, cwd=runner, env=environment, capture_output=True, text=True, check=False)
     assert result.returncode == 0, result.stderr
     wanted = f"mpdoctor=={version}" if version else "-- /action"
     assert log.read_text(encoding="utf-8").splitlines() == [f"-m venv {runner / 'new'}", f"-m pip install --quiet {wanted}"]

@@ -131,15 +131,15 @@ def test_the_gitlab_job_writes_the_report_that_it_uploads(clone: Path) -> None:
 
 
 def test_the_table_of_rules_is_up_to_date() -> None:
-    program = "import sys; sys.path.insert(0, 'docs'); import rule_table as t; r = t.README.read_text(encoding='utf-8'); sys.exit(r != t.with_rules(r))"
+    program = "import sys; sys.path.insert(0, 'docs'); import rule_table as t; r = t.README.read_text('utf-8'); sys.exit(r != t.with_rules(r))"
     assert run([sys.executable, "-c", program], ROOT).returncode == 0, "run: python docs/rule_table.py"
 
 
 def rows(text: str, first: str) -> list[list[str]]:
     """The body of the table whose head begins with `first`."""
     lines = text[text.index(f"| {first} |") :].splitlines()
-    body = [line for line in lines[2 : next((i for i, line in enumerate(lines) if not line.startswith("|")), None)]]
-    return [[cell.strip() for cell in line.strip("|").split("|")] for line in body]
+    end = next((i for i, line in enumerate(lines) if not line.startswith("|")), None)
+    return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines[2:end]]
 
 
 def topic(name: str) -> str:
@@ -155,7 +155,7 @@ def test_exit_codes_are_told_alike_everywhere() -> None:
 
 
 def test_standings_are_told_alike_everywhere() -> None:
-    told = {name: meaning for name, meaning in rows(README, "standing")}
+    told = {row[0]: row[1] for row in rows(README, "standing")}
     assert set(told) == {standing.value.replace("-", " ") for standing in Standing}
     page = dict(re.findall(r"^- \*\*(.+?)\*\*: (.+?)\.$", topic("verdict"), re.MULTILINE))
     assert told == page
