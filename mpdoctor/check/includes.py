@@ -6,6 +6,7 @@ folder above the file's own (where shared bases usually lie). Nothing is downloa
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
@@ -84,7 +85,7 @@ def _inside(source: str, name: str, folders: Sequence[str]) -> Path | None:
     if "://" in name or "::" in name or name.startswith(("/", "~")) or "${" in name or "{{" in name:
         return None
     parent = Path(source).parent
-    path = parent / name
+    path = Path(os.path.normpath(parent / name))
     try:
         resolved = path.resolve()
         allowed = [Path.cwd(), parent.resolve(), parent.resolve().parent, *(Path(folder).resolve() for folder in folders)]

@@ -135,7 +135,8 @@ def test_bases_are_merged_and_keep_their_places(files):
 
 def test_hydra_groups_go_under_their_package(files):
     files(
-        conf_in_config__yaml="defaults:\n  - _self_\n  - trainer: fast\n  - optim@model.optim: adam\n  - override hydra/launcher: x\nexp_manager: {name: a}\n",
+        conf_in_config__yaml="exp_manager: {name: a}\n"
+        "defaults:\n  - _self_\n  - trainer: fast\n  - optim@model.optim: adam\n  - override hydra/launcher: x\n",
         conf_in_trainer_in_fast__yaml="precision: 16\nmax_steps: 10\ndevices: 1\n",
         conf_in_optim_in_adam__yaml="name: adam\nlr: 0.1\n",
     )

@@ -170,8 +170,11 @@ def _nan_check(reader: Reader) -> Setting[bool]:
 
 
 def _method(reader: Reader) -> Setting[str]:
-    if reader.flag(*_flag("finetune")).value or reader.flag(*_flag("sft")).value:
-        return reader.flag(*_flag("finetune"), *_flag("sft")).becomes("full_ft")
+    tuning = reader.flag(*_flag("sft"))
+    if tuning.value:
+        return tuning.becomes("full_ft")
+    if reader.flag(*_flag("finetune")).value:
+        return UNKNOWN  # weights are loaded without the optimizer's state, for whatever purpose
     return reader.constant("pretrain", "Megatron-LM pretrains")
 
 
