@@ -198,6 +198,8 @@ class HfCheckpointSource:
                 self.notes.append("rng_state.pth was not restored: dropout is drawn anew")
         if isinstance(state.get("cpu"), torch.Tensor):
             torch.set_rng_state(state["cpu"])
+            if self.device == "cuda" and isinstance(state.get("cuda"), torch.Tensor):
+                torch.cuda.set_rng_state(state["cuda"])
             numpy_state = state.get("numpy")
             if numpy_state is not None:
                 import numpy
