@@ -24,7 +24,7 @@ from mpdoctor.replay.autopsy.stream import PIECE_BYTES
 from mpdoctor.replay.checkpoints import Checkpoint, open_checkpoint
 
 GIGABYTES = float(os.environ.get("MPDOCTOR_BENCH_GB", "0.3"))
-ROUNDS = 5
+ROUNDS = 9
 
 
 @pytest.fixture(scope="module")

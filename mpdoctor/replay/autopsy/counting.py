@@ -10,6 +10,7 @@ The runs are gathered over many pieces, because a histogram's fixed cost is that
 from __future__ import annotations
 
 import math
+from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any
 
 from mpdoctor.replay.autopsy.bits import FP16_INFINITE_FROM, FP16_ZERO_BELOW_EXPONENT, Layout
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-SAMPLE = 256
+SAMPLE = 512
 """In a sampled tensor one value in this many is counted: a run of neighbours in each piece, at a place that differs from piece to piece."""
 _LEAST_RUN = 64
 _GATHERED = 1 << 15
@@ -46,8 +47,8 @@ class Counter:
         self.counted = self.zeros = 0
         self._unsigned, self._signed = np.dtype(layout.unsigned), np.dtype(layout.signed)
         self._maximum = np.maximum.reduce
-        self._fp16_limit = layout.pattern_from(FP16_INFINITE_FROM)
-        self._histogram: Any = None
+        self._fp16_limit = _fp16_limit(layout)
+        self._counts: Any = None
         self._gathered: list[Any] = []
         self._gathered_size = 0
 
@@ -115,8 +116,13 @@ class Counter:
         self.counted += values.size
         self.zeros += values.size - int(np.count_nonzero(magnitudes))
         exponents = (magnitudes >> layout.significand_bits).astype(np.int64)
-        histogram = np.bincount(exponents, minlength=1 << layout.exponent_bits)
-        self._histogram = histogram if self._histogram is None else self._histogram + histogram
+        counts = np.bincount(exponents, minlength=1 << layout.exponent_bits)
+        self._counts = counts if self._counts is None else self._counts + counts
+
+    @cached_property
+    def histogram(self) -> list[int]:
+        """Counted values by exponent field; empty when nothing was counted. Ask only after `finish`."""
+        return [] if self._counts is None else self._counts.tolist()
 
     @property
     def amax(self) -> float:
@@ -126,33 +132,39 @@ class Counter:
     @property
     def subnormals(self) -> int:
         """Counted values below the dtype's smallest normal number, zeros not included."""
-        return int(self._histogram[0]) - self.zeros if self._histogram is not None else 0
+        return self.histogram[0] - self.zeros if self.histogram else 0
 
     def zero_in_fp16(self) -> int:
         """Counted values that are not zero and become zero in fp16."""
         field = FP16_ZERO_BELOW_EXPONENT + self.layout.bias
-        return int(self._histogram[: max(field, 0)].sum()) - self.zeros if self._histogram is not None and field > 0 else 0
+        return sum(self.histogram[:field]) - self.zeros if self.histogram and field > 0 else 0
 
     def unmoved(self, lr: float) -> int:
         """Counted values w with fl(w + lr) = w: half of the spacing at w is more than `lr`."""
-        if self._histogram is None or lr <= 0:
+        if lr <= 0:
             return 0
         layout = self.layout
         # Spacing is 2^(e - significand_bits) for exponent e.
         first = math.floor(math.log2(lr)) + 1 + layout.significand_bits + 1 + layout.bias
         top = layout.nonfinite_from >> layout.significand_bits
-        return int(self._histogram[max(first, 1) : top].sum()) if first < top else 0
+        return sum(self.histogram[max(first, 1) : top])
 
     def median_lr(self) -> float | None:
         """The smallest step that moves half of the values that are not zero."""
-        if self._histogram is None:
-            return None
         layout = self.layout
         top = layout.nonfinite_from >> layout.significand_bits
-        counts = self._histogram[: top + (layout.infinity is None)].copy()
-        counts[0] -= self.zeros
-        total = int(counts.sum())
+        counts = self.histogram[: top + (layout.infinity is None)]
+        total = sum(counts) - self.zeros
         if total <= 0:
             return None
-        field = int((counts.cumsum() >= total / 2).argmax())
-        return float(2.0 ** (max(field, 1) - layout.bias - layout.significand_bits - 1))
+        seen = -self.zeros
+        for field, count in enumerate(counts):
+            seen += count
+            if seen >= total / 2:
+                return float(2.0 ** (max(field, 1) - layout.bias - layout.significand_bits - 1))
+        return None
+
+
+@cache
+def _fp16_limit(layout: Layout) -> int:
+    return layout.pattern_from(FP16_INFINITE_FROM)
