@@ -10,7 +10,7 @@ import pytest
 import torch
 from safetensors.torch import save_file
 
-from mpdoctor.core.errors import UnreadableInput
+from mpdoctor.core.errors import NothingToJudge, UnreadableInput
 from mpdoctor.replay.checkpoints import ProblemKind, Role, open_checkpoint
 
 
@@ -58,7 +58,7 @@ def test_a_file_cut_in_its_data_is_judged_as_far_as_it_goes(tmp_path: Path) -> N
     [
         ({"a": entry(offsets=(0, 12))}, b"\0" * 12, ProblemKind.MALFORMED),
         ({"a": entry(dtype="F99")}, b"\0" * 8, ProblemKind.MALFORMED),
-        ({"a": entry(dtype="F4")}, b"\0" * 8, ProblemKind.NOT_JUDGED),
+        ({"a": entry(dtype="F4"), "b": entry(offsets=(8, 16))}, b"\0" * 16, ProblemKind.NOT_JUDGED),
         ({"a": entry(shape=(-2,))}, b"\0" * 8, ProblemKind.MALFORMED),
         ({"a": entry(shape=(2**63, 2**63), offsets=(0, 2**70))}, b"", ProblemKind.MALFORMED),
         ({"a": {"dtype": "F32"}}, b"\0" * 8, ProblemKind.MALFORMED),
@@ -71,6 +71,11 @@ def test_a_file_cut_in_its_data_is_judged_as_far_as_it_goes(tmp_path: Path) -> N
 def test_entries_that_contradict_the_format_are_problems(tmp_path: Path, entries: object, data: bytes, kind: ProblemKind) -> None:
     found = open_checkpoint(write(tmp_path / "m.safetensors", entries, data))
     assert [p.kind for p in found.problems] == [kind]
+
+
+def test_a_file_of_nothing_but_unreadable_dtypes_is_not_judged(tmp_path: Path) -> None:
+    with pytest.raises(NothingToJudge, match="F4"):
+        open_checkpoint(write(tmp_path / "m.safetensors", {"a": entry(dtype="F4")}, b"\0" * 8))
 
 
 def test_a_name_given_twice_is_a_duplicate(tmp_path: Path) -> None:
