@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from enum import StrEnum
 from functools import cache
 from typing import NamedTuple
 
@@ -13,7 +12,7 @@ from mpdoctor.core import rule
 from mpdoctor.core.training import TrainingConfig
 
 
-class Role(StrEnum):
+class Role:
     """The part that a file plays in a run. Files of different roles are judged together."""
 
     MODEL = "model"
@@ -41,17 +40,15 @@ class Dialect(NamedTuple):
         lift: reads a document into the canonical config.
         plain_yaml: whether the framework reads YAML with bare PyYAML and does not convert, so that
             `lr: 1e-5` reaches the optimizer as text.
-        keys: names that the framework knows, for near-miss spelling; empty when any name is legal.
         name: id (`hf_trainer`), from the file name; filled in by `dialects`.
     """
 
     title: str
-    role: Role
+    role: str
     version: str
     claim: Callable[[Document], float]
     lift: Callable[[Reader], TrainingConfig]
     plain_yaml: bool = False
-    keys: frozenset[str] = frozenset()
     name: str = ""
 
 

@@ -28,7 +28,7 @@ def merged(files: Sequence[ConfigFile]) -> TrainingConfig:
     """The run's settings. What a file states beats what another one's framework defaults to."""
     if len(files) == 1:
         return _with_global_batch(files[0].config)
-    main = min(files, key=lambda file: _TRAINER_FIRST.index(Role(file.role)))
+    main = min(files, key=lambda file: _TRAINER_FIRST.index(file.role))
     values: dict[str, Any] = {name: _decide(name, files) for name in _SETTINGS}
     extra = {name: setting for file in files for name, setting in file.config.extra.items()}
     return _with_global_batch(TrainingConfig(dialect=main.dialect, files=tuple(file.path for file in files), extra=extra, **values))
@@ -50,7 +50,7 @@ def _decide(name: str, files: Sequence[ConfigFile]) -> Setting[Any]:
         setting: Setting[Any] = getattr(file.config, name)
         if not setting.known and setting.at is None:
             continue
-        place = order.index(Role(file.role))
+        place = order.index(file.role)
         # An engine's word on its own fields counts even where it is only its default; elsewhere explicit beats default.
         key = (place, _SURENESS[setting.origin]) if name in _ENGINE_DECIDES and setting.known else (_SURENESS[setting.origin] + 5, place)
         if key < rank:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 from mpdoctor.check.sources.node import Document, Node
 from mpdoctor.check.thresholds import DEFAULTS, Thresholds
@@ -15,15 +15,13 @@ FULL = ("full_ft", "pretrain", "prefer_full")
 SIXTEEN_BIT = ("fp16", "bf16")
 
 
-class ConfigFile(NamedTuple):
+class ConfigFile:
     """One file of a run, as its dialect understands it alone."""
 
-    document: Document
-    dialect: str
-    role: str
-    config: TrainingConfig
-    plain_yaml: bool = False
-    keys: frozenset[str] = frozenset()
+    __slots__ = ("config", "dialect", "document", "plain_yaml", "role")
+
+    def __init__(self, *, document: Document, dialect: str, role: str, config: TrainingConfig, plain_yaml: bool = False) -> None:
+        self.document, self.dialect, self.role, self.config, self.plain_yaml = document, dialect, role, config, plain_yaml
 
     @property
     def path(self) -> str:
@@ -35,7 +33,7 @@ class ConfigFile(NamedTuple):
         return self.document.get(path)
 
 
-class CheckSubject(NamedTuple):
+class CheckSubject:
     """The subject of all config rules.
 
     Attributes:
@@ -45,10 +43,12 @@ class CheckSubject(NamedTuple):
         thresholds: numbers that are judgement or arithmetic, not a framework's rule.
     """
 
-    config: TrainingConfig
-    files: tuple[ConfigFile, ...] = ()
-    gpus: tuple[GpuInfo, ...] = ()
-    thresholds: Thresholds = DEFAULTS
+    __slots__ = ("config", "files", "gpus", "thresholds")
+
+    def __init__(
+        self, *, config: TrainingConfig, files: tuple[ConfigFile, ...] = (), gpus: tuple[GpuInfo, ...] = (), thresholds: Thresholds = DEFAULTS
+    ) -> None:
+        self.config, self.files, self.gpus, self.thresholds = config, files, gpus, thresholds
 
     def of(self, *dialects: str) -> tuple[ConfigFile, ...]:
         """The files of these dialects."""

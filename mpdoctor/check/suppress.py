@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -10,12 +9,11 @@ from pathlib import Path
 from mpdoctor.check.sources.node import Document
 from mpdoctor.core.errors import UnreadableInput
 from mpdoctor.core.finding import Finding
-from mpdoctor.core.jsonable import to_json
 from mpdoctor.core.location import FileSpan
 from mpdoctor.core.rule import selected
 
 SCHEMA = "mpdoctor.baseline/1"
-_COMMENT = re.compile(r"(?:#|//)\s*mpdoctor:\s*ignore(?P<whole>-file)?(?:\[(?P<codes>[^\]\n]*)\])?")
+_COMMENT = r"(?:#|//)\s*mpdoctor:\s*ignore(?P<whole>-file)?(?:\[(?P<codes>[^\]\n]*)\])?"
 
 
 def without_ignored(findings: Sequence[Finding], documents: Iterable[Document]) -> tuple[list[Finding], int]:
@@ -35,7 +33,7 @@ def _comments(text: str) -> list[tuple[int | None, tuple[str, ...]]]:
     """Line (None for the whole file) and entries of each comment; no entries means all."""
     found: list[tuple[int | None, tuple[str, ...]]] = []
     for number, line in enumerate(text.split("\n"), 1):
-        for match in _COMMENT.finditer(line):
+        for match in re.finditer(_COMMENT, line):
             codes = tuple(code.strip() for code in (match["codes"] or "").split(",") if code.strip())
             found.append((None if match["whole"] else number, codes))
     return found
@@ -54,6 +52,8 @@ def _ignored(finding: Finding, comments: dict[str, list[tuple[int | None, tuple[
 
 def read_baseline(path: str) -> frozenset[str]:
     """Fingerprints of the known findings. Raises UnreadableInput for a file that is no baseline."""
+    import json
+
     hint = f"Write one with --baseline {path} --update-baseline."
     try:
         content = json.loads(Path(path).read_text("utf-8"))
@@ -70,6 +70,8 @@ def read_baseline(path: str) -> frozenset[str]:
 
 def baseline_text(findings: Iterable[Finding]) -> str:
     """A baseline that knows these findings; sorted, so that it can be kept under version control."""
+    from mpdoctor.core.jsonable import to_json
+
     entries = [
         {
             "fingerprint": finding.fingerprint,

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import PurePath
-from typing import NamedTuple
 
 from mpdoctor.check.sources.node import Document
 
 
-class Source(NamedTuple):
+class Source:
     """A syntax.
 
     Attributes:
@@ -18,9 +17,12 @@ class Source(NamedTuple):
         sniff: whether a text without a telling name looks like it.
     """
 
-    suffixes: tuple[str, ...]
-    parse: Callable[[str, str], list[Document]]
-    sniff: Callable[[str], bool] = lambda text: False
+    __slots__ = ("parse", "sniff", "suffixes")
+
+    def __init__(
+        self, *, suffixes: tuple[str, ...], parse: Callable[[str, str], list[Document]], sniff: Callable[[str], bool] = lambda text: False
+    ) -> None:
+        self.suffixes, self.parse, self.sniff = suffixes, parse, sniff
 
 
 def suffix_of(path: str) -> str:
