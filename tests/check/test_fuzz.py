@@ -19,7 +19,7 @@ from mpdoctor.check.sources.json_ import parse as parse_json
 from mpdoctor.core.errors import MpdoctorError
 from mpdoctor.core.jsonable import to_json
 
-COUNT = int(os.environ.get("MPDOCTOR_FUZZ", "120"))
+COUNT = int(os.environ.get("MPDOCTOR_FUZZ", "80"))
 FIXTURES = [path for path in sorted((Path(__file__).parents[2] / "fixtures" / "configs").glob("*/*")) if path.is_file()]
 MORE = settings(max_examples=COUNT, deadline=None, suppress_health_check=list(HealthCheck), database=None)
 NAMES = st.sampled_from(["a.yaml", "a.json", "a.toml", "a.py", "a.sh", "a.ipynb", "a", "a.yml"])
