@@ -154,6 +154,8 @@ class Intake:
         if dialect is None:
             if document.constructor == "":
                 self.unrecognised.append(document.path)
+            if {"class_name", "keras_version"} <= document.keys:
+                self.skipped.append(Skipped(what=document.path, why="a Keras model; mpdoctor judges PyTorch runs"))
             return
         self._add(document, dialect, into)
 

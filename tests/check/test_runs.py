@@ -98,6 +98,13 @@ def test_nothing_recognised_is_not_clean(files):
     assert "notes.yaml" in report.headline.text
 
 
+def test_keras_is_named_and_not_judged(files):
+    files(model__json='{"class_name": "Functional", "keras_version": "3.0", "config": {"learning_rate": 1}}')
+    report = api.run_check(["model.json"])
+    assert report.outcome is Outcome.COULD_NOT_JUDGE
+    assert "Keras" in report.skipped[0].why
+
+
 def test_a_dialect_can_be_named(files):
     files(own__yaml="learning_rate: 0.05\n")
     assert check("own.yaml", dialect="hf_trainer").findings[0].code == "CFG306"
