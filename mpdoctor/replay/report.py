@@ -206,7 +206,9 @@ def _measurements(diagnosis: Diagnosis) -> dict[str, Any]:
         if total:
             found["flops_share_by_dtype"] = {k: v / total for k, v in trace.flops.items()}
         found["module_amax"] = [
-            {"module": m.module, "phase": m.phase, "dtype": m.dtype, "amax": m.amax, "nonfinite": m.nonfinite} for m in trace.modules
+            {"step": step, "module": m.module, "phase": m.phase, "dtype": m.dtype, "amax": m.amax, "nonfinite": m.nonfinite}
+            for step, traced in sorted(recording.traces.items())
+            for m in traced.modules
         ]
         found["gradients"] = [
             {

@@ -30,6 +30,8 @@ _PROBED_SKIPS = 4
 """Groups of skipped steps that are tried again at loss scale 1."""
 _FIXED_SKIPS = 4
 """Steps in a row that a loop with a scale of its own making passes over before the scale counts as fixed."""
+_STEPS_BEFORE = 3
+"""Steps before the failing one whose magnitudes are recorded too, module by module: they show what grew."""
 _REPEATED_STEPS = 12
 """Steps of a run without failure that are run again; the first and the last of them are traced."""
 _UPDATE_STEPS = 10
@@ -185,13 +187,14 @@ class Investigation:
         if failing is None and not steps:
             return recording
         last = failing if failing is not None else steps[min(len(steps), _REPEATED_STEPS) - 1].step
-        wanted = {failing} if failing is not None else {steps[0].step, last}
+        full = {failing} if failing is not None else {steps[0].step, last}
+        before = {s.step for s in steps if failing is not None and failing - _STEPS_BEFORE <= s.step < failing}
         self._note("running it again under the tracer")
         seen = recording.failing
         by_optimizer = seen is not None and bool(seen.nonfinite_weights) and not seen.nonfinite_grads
-        collector = TraceCollector()
+        collector = TraceCollector(frozenset(full))
         tracing = Tracing(
-            frozenset(wanted), collector.done, optimizer_ops=by_optimizer, before=collector.before, after_backward=collector.after_backward
+            frozenset(full | before), collector.done, optimizer_ops=by_optimizer, before=collector.before, after_backward=collector.after_backward
         )
         try:
             again = run(self.source, until=last, tracing=tracing, deadline=self._share(0.5), after_failure=0)

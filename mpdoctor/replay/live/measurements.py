@@ -23,9 +23,14 @@ _MIN_ADDITIONS = 8
 
 
 class TraceCollector:
-    """Turns the tracers of one run into plain `StepTrace`s, and keeps the live origins for the experiments."""
+    """Turns the tracers of one run into plain `StepTrace`s, and keeps the live origins for the experiments.
 
-    def __init__(self) -> None:
+    Args:
+        full: steps in which parameters and gradients are read one by one; None for every traced step. The others give their ops only.
+    """
+
+    def __init__(self, full: frozenset[int] | None = None) -> None:
+        self._full = full
         self.traces: dict[int, StepTrace] = {}
         self.origins: dict[int, Origin] = {}
         self._before: dict[str, torch.Tensor] = {}
@@ -33,11 +38,15 @@ class TraceCollector:
 
     def before(self, session: Session, step: int) -> None:
         """Copy the weights, to see which of them the step changes."""
+        if not self._wants(step):
+            return
         self._before = {n: p.detach().clone() for n, p in session.model.named_parameters()}
         self._grads = {}
 
     def after_backward(self, session: Session, step: int, scale: float) -> None:
         """Remember which gradient elements were not zero when backward ended."""
+        if not self._wants(step):
+            return
         for name, parameter in session.model.named_parameters():
             if parameter.grad is not None:
                 self._grads[name] = (parameter.grad.detach().clone(), scale)
@@ -54,9 +63,10 @@ class TraceCollector:
             step=step,
             origin=origin.describe(step) if origin is not None else None,
             timeline=timeline(tracer, origin, step),
-            tensors=tuple(self._stats(session)),
+            tensors=tuple(self._stats(session)) if self._wants(step) else (),
             modules=tuple(
-                ModuleAmax(module=m, phase=str(p), dtype=d, amax=a, nonfinite=seen.nonfinite.get((m, p, d), 0)) for (m, p, d), a in seen.amax.items()
+                ModuleAmax(module=m, phase=str(p), dtype=d, amax=seen.amax.get((m, p, d), math.inf), nonfinite=seen.nonfinite.get((m, p, d), 0))
+                for m, p, d in dict.fromkeys((*seen.amax, *seen.nonfinite))
             ),
             flops=dict(seen.flops),
             unused_parameters=tuple(sorted(trainable - seen.read_parameters)),
@@ -67,6 +77,10 @@ class TraceCollector:
             absorbed=tuple(Absorbed(name=a.name, dtype=a.dtype, op=a.op, share=a.share, source=source_line(a.stack)) for a in seen.absorbed.values()),
             ops=seen.ops,
         )
+
+    def _wants(self, step: int) -> bool:
+        """Whether parameters and gradients are read one by one in this step."""
+        return self._full is None or step in self._full
 
     def _stats(self, session: Session) -> list[TensorStats]:
         found = []
