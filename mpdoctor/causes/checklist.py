@@ -23,6 +23,7 @@ def verdicts(
     exclusions: Iterable[Exclusion] = (),
     experiments: Iterable[ExperimentResult] = (),
     untested: Mapping[str, str] | None = None,
+    hint: str | None = None,
     baseline_fails: bool = False,
 ) -> tuple[Verdict, ...]:
     """The checklist: the four fixed causes, then others with evidence, in the checklist's order.
@@ -32,13 +33,14 @@ def verdicts(
         exclusions: facts that rule a cause out.
         experiments: counterfactual runs; `causes` says which causes each one tests.
         untested: why a cause was not looked at, by cause id.
+        hint: the command that would test an untested cause, where it is the same for all.
         baseline_fails: whether the unchanged run failed every time it was repeated. Without that no
             experiment can confirm anything.
     """
     findings, exclusions, experiments = tuple(findings), tuple(exclusions), tuple(experiments)
     entries = []
     for cause in all_causes():
-        verdict = _verdict(cause, findings, exclusions, experiments, (untested or {}).get(cause.id), baseline_fails=baseline_fails)
+        verdict = _verdict(cause, findings, exclusions, experiments, (untested or {}).get(cause.id), hint, baseline_fails=baseline_fails)
         if cause.always_shown or verdict.standing.rank >= Standing.POSSIBLE.rank:
             entries.append(verdict)
     return tuple(entries)
@@ -50,6 +52,7 @@ def _verdict(
     exclusions: tuple[Exclusion, ...],
     experiments: tuple[ExperimentResult, ...],
     untested: str | None,
+    hint: str | None,
     *,
     baseline_fails: bool,
 ) -> Verdict:
@@ -81,7 +84,7 @@ def _verdict(
         note = Evidence(text="the change helps, but no mechanism of this cause was seen", kind=EvidenceKind.EXPERIMENT)
         return Verdict(cause=cause.id, standing=Standing.POSSIBLE, evidence=(*for_evidence, note), remedy=remedy)
     reason = untested or "nothing points to it"
-    text = f"{reason}; to test it: {cause.test_hint}"
+    text = f"{reason}; to test it: {hint or cause.test_hint}"
     return Verdict(cause=cause.id, standing=Standing.UNTESTED, evidence=(Evidence(text=text, kind=EvidenceKind.EXPERIMENT),))
 
 

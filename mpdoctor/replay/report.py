@@ -49,7 +49,8 @@ class ReplayReport(Report):
 def report_on_files(options: Options, evidence: CheckpointEvidence, judged: RuleRun, why_not: str) -> ReplayReport:
     """The report of an autopsy, or of a log, alone."""
     untested = {cause: why_not.split(";")[0] for cause in ("learning-rate", "loss-scaling", "fp16-range", "dirty-data")}
-    entries = verdicts(judged.findings, exclusions=judged.exclusions, untested=untested)
+    hint = None if "pip install" in why_not else "mpdoctor replay CHECKPOINT --recipe FILE.py"
+    entries = verdicts(judged.findings, exclusions=judged.exclusions, untested=untested, hint=hint)
     serious = [f for f in judged.findings if f.severity is Severity.ERROR]
     warned = [f for f in judged.findings if f.severity is Severity.WARNING]
     leading_entry = headline(entries)
