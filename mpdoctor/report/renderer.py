@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import pkgutil
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cache
 
 from mpdoctor.core.errors import UsageError
@@ -70,4 +71,9 @@ def load(name: str) -> Renderer:
         raise UsageError(f"unknown output format {name!r}", f"choose one of: {', '.join(format_names())}")
     renderer = importlib.import_module(f"{formats.__name__}.{name}").RENDERER
     assert isinstance(renderer, Renderer), f"{name} exports no RENDERER"
-    return renderer
+    return replace(renderer, render=lambda report, options: as_text(renderer.render(report, options)))
+
+
+def as_text(document: str) -> str:
+    """The document with lone surrogates (names of files that are not UTF-8) as backslash escapes, so that it can be written anywhere."""
+    return document.encode("utf-8", "backslashreplace").decode("utf-8")
