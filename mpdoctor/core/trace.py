@@ -112,7 +112,10 @@ class TensorStats:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModuleAmax:
-    """Largest magnitude that a module's ops made in one phase of the traced step."""
+    """Largest magnitude that a module's ops made in one phase of the traced step.
+
+    In the backward pass it covers 16-bit results, and of wider ones the gradients of the module's parameters.
+    """
 
     module: str
     phase: str

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import torch
 
+from mpdoctor.core.location import Phase
 from mpdoctor.core.trace import Absorbed, Accumulation, ModuleAmax, StepTrace, TensorStats
 from mpdoctor.replay.live.changes import Changes
+from mpdoctor.replay.live.events import Observations
 from mpdoctor.replay.live.finiteness import dtype_name, extremes
 from mpdoctor.replay.live.gradient_census import Census, census_by_module, census_of
 from mpdoctor.replay.live.op_trace import OpTracer
@@ -58,16 +61,14 @@ class TraceCollector:
         if origin is not None:
             self.origins[step] = origin
         seen = tracer.seen
+        tensors = tuple(self._stats(session)) if self._wants(step) else ()
         trainable = {n for n, p in session.model.named_parameters() if p.requires_grad}
         self.traces[step] = StepTrace(
             step=step,
             origin=origin.describe(step) if origin is not None else None,
             timeline=timeline(tracer, origin, step),
-            tensors=tuple(self._stats(session)) if self._wants(step) else (),
-            modules=tuple(
-                ModuleAmax(module=m, phase=str(p), dtype=d, amax=seen.amax.get((m, p, d), math.inf), nonfinite=seen.nonfinite.get((m, p, d), 0))
-                for m, p, d in dict.fromkeys((*seen.amax, *seen.nonfinite))
-            ),
+            tensors=tensors,
+            modules=_magnitudes(seen, tensors, {name: scale for name, (_, scale) in self._grads.items()}),
             flops=dict(seen.flops),
             unused_parameters=tuple(sorted(trainable - seen.read_parameters)),
             accumulations=tuple(_accumulations(tracer)),
@@ -123,6 +124,22 @@ class TraceCollector:
         moved = grad != 0
         total = int(moved.sum())
         return int(((parameter.detach() != old) & moved).sum()) / total if total else None
+
+
+def _magnitudes(seen: Observations, tensors: Sequence[TensorStats], scales: Mapping[str, float]) -> tuple[ModuleAmax, ...]:
+    """Largest magnitudes by module, phase and dtype.
+
+    The tracer has none of wide results in backward; the gradients of parameters stand for them, with the loss scale that they carried.
+    """
+    amax = dict(seen.amax)
+    for tensor in tensors:
+        if tensor.grad_amax is not None and tensor.grad_dtype is not None and math.isfinite(tensor.grad_amax):
+            key = (tensor.name.rpartition(".")[0], Phase.BACKWARD, tensor.grad_dtype)
+            amax[key] = max(amax.get(key, 0.0), tensor.grad_amax * scales.get(tensor.name, 1.0))
+    return tuple(
+        ModuleAmax(module=m, phase=str(p), dtype=d, amax=amax.get((m, p, d), math.inf), nonfinite=seen.nonfinite.get((m, p, d), 0))
+        for m, p, d in dict.fromkeys((*amax, *seen.nonfinite))
+    )
 
 
 def rounded_positions(model: torch.nn.Module) -> list[tuple[str, str, int, int]]:

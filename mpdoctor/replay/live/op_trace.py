@@ -40,6 +40,7 @@ from mpdoctor.replay.live.op_plan import OpPlan, plan_of
 from mpdoctor.replay.live.rows import named_tensors
 from mpdoctor.replay.live.usage_watch import UsageWatch
 
+_WIDE = (torch.float32, torch.float64)
 _KEPT_EVENTS = 64
 """Created values whose inputs are kept alive for `why.py`; the origin is among the first."""
 _CLONED_NUMEL = 1 << 16
@@ -185,10 +186,16 @@ class OpTracer(TorchDispatchMode):
         made = [out] if isinstance(out, torch.Tensor) else floating_in(out)
         results = made if before is None else before.written + _fresh(made, args, kwargs)
         bad: list[tuple[torch.Tensor, int]] = []
-        module = self.stack.current() or ""
+        site = self._forward_sites.get(node._sequence_nr()) if phase is Phase.BACKWARD else None
+        module = site.module if site is not None else self.stack.current() or ""
         for tensor in results:
             flat = readable(tensor)
             if flat is None:
+                continue
+            if phase is Phase.BACKWARD and flat.dtype in _WIDE and math.isfinite(flat.sum().item()):
+                # How large these get matters to no format. A sum takes half the time, and none that holds NaN or infinity is finite.
+                if self._provenance:
+                    self._provenance.pop(storage_key(tensor), None)
                 continue
             smallest, largest = torch.aminmax(flat)
             low, high = smallest.item(), largest.item()
