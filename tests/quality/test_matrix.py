@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -15,12 +16,10 @@ pytestmark = [pytest.mark.torch, pytest.mark.slow]
 
 
 @pytest.fixture(scope="module")
-def runs(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> list[matrix.Run]:
+def runs(tmp_path_factory: pytest.TempPathFactory, keep_table: Callable[[str], None]) -> list[matrix.Run]:
     planned = matrix.plan(tmp_path_factory.mktemp("twins"))
     matrix.run_all(planned)
-    terminal = request.config.pluginmanager.get_plugin("terminalreporter")
-    if terminal:
-        terminal.write_line("\n" + matrix.table(planned))
+    keep_table(matrix.table(planned))
     return planned
 
 
