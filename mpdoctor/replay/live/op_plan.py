@@ -26,6 +26,7 @@ class OpPlan:
         read: whether its results are looked at. Views are not: their values have been.
         written: position and name of each argument that it modifies.
         overwrites: whether the old values of those do not matter.
+        copies: whether it copies values into another dtype or device.
         unscales: whether it is the GradScaler's own check, which tells by itself whether a gradient was bad.
         replaces_nan: whether it may hide NaN.
         updates: whether it is a way to update a weight or an average in place.
@@ -38,6 +39,7 @@ class OpPlan:
     read: bool
     written: tuple[tuple[int, str], ...]
     overwrites: bool
+    copies: bool
     unscales: bool
     replaces_nan: bool
     updates: bool
@@ -63,6 +65,7 @@ def plan_of(func: Any) -> OpPlan:
         read=not short.startswith(_UNREAD_OPS) and (bool(written) or not view),
         written=tuple(written),
         overwrites=short in _OVERWRITING,
+        copies=short == "_to_copy",
         unscales=short == "_amp_foreach_non_finite_check_and_unscale_",
         replaces_nan=short in _NAN_REPLACING,
         updates=short in _UPDATING,

@@ -11,7 +11,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -19,6 +18,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._traceback import CapturedTraceback
 
 from mpdoctor.core.location import Phase
+from mpdoctor.replay.live.before_op import Before, look_before, statuses_of
 from mpdoctor.replay.live.events import Call, EndTensor, Event, External, ForwardSite, Observations
 from mpdoctor.replay.live.finiteness import (
     FINITE,
@@ -40,11 +40,10 @@ from mpdoctor.replay.live.op_plan import OpPlan, plan_of
 from mpdoctor.replay.live.rows import named_tensors
 from mpdoctor.replay.live.usage_watch import UsageWatch
 
+_LOW = (torch.float16, torch.bfloat16)
 _WIDE = (torch.float32, torch.float64)
 _KEPT_EVENTS = 64
 """Created values whose inputs are kept alive for `why.py`; the origin is among the first."""
-_CLONED_NUMEL = 1 << 16
-"""In-place ops: inputs up to this size are copied first, so that the op can be run again."""
 
 
 class OpTracer(TorchDispatchMode):
@@ -72,11 +71,14 @@ class OpTracer(TorchDispatchMode):
         self.raised: Event | None = None
         """The op that raised, if one did."""
         self._provenance: dict[int, Event | External] = {}
+        self._finite: set[int] = set()
+        """Memory that holds only finite values, as far as the traced ops wrote it."""
         self._carried: set[tuple[int, Phase]] = set()
         self._known: dict[int, tuple[str, str, torch.Tensor]] = {}
         self._forward_sites: dict[int, ForwardSite] = {}
         self._usage = UsageWatch(self.seen, self._known) if usage else None
-        for name, parameter in model.named_parameters():
+        self._parameters = list(model.named_parameters())
+        for name, parameter in self._parameters:
             self._know("parameter", name, parameter)
             if parameter.grad is not None:
                 self._know("gradient", name, parameter.grad)
@@ -84,7 +86,6 @@ class OpTracer(TorchDispatchMode):
             self._know("buffer", name, buffer)
         for name, tensor in named_tensors(batch):
             self._know("input", name, tensor)
-        self._model = model
 
     def _know(self, kind: str, name: str, tensor: torch.Tensor) -> None:
         self._known.setdefault(storage_key(tensor), (kind, name, tensor))
@@ -102,10 +103,11 @@ class OpTracer(TorchDispatchMode):
             yield
         finally:
             self.phase, self.optimizer_name = outer
+            self._finite.clear()  # an optimizer writes where the tracer does not look
 
     @own_look
     def _know_gradients(self) -> None:
-        for name, parameter in self._model.named_parameters():
+        for name, parameter in self._parameters:
             if parameter.grad is not None:
                 self._known[storage_key(parameter.grad)] = ("gradient", name, parameter.grad)
 
@@ -140,7 +142,10 @@ class OpTracer(TorchDispatchMode):
             return func(*args, **kwargs)
         plan = plan_of(func)
         node = torch._C._current_autograd_node()
-        before = self._look_before(plan, args, kwargs) if plan.written and plan.read else None
+        before = look_before(plan, args, kwargs) if plan.written and plan.read else None
+        if before is not None and self._usage is not None and self.phase is not Phase.OPTIMIZER:
+            with torch._C.DisableTorchFunction():
+                self._usage.addition(plan, args, kwargs)
         try:
             out = func(*args, **kwargs)
         except Exception:
@@ -155,26 +160,6 @@ class OpTracer(TorchDispatchMode):
                 self._look_after(plan, func, node, args, kwargs, out, before)
         return out
 
-    @own_look
-    def _look_before(self, plan: OpPlan, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Before:
-        """Status of what the op is about to modify, and a copy of small inputs. Other inputs can still be read afterwards."""
-        written = _written(plan, args, kwargs)
-        inputs = floating_in(args) + floating_in(kwargs)
-        before = Before(written, inputs, [None] * len(inputs))
-        if sum(t.numel() for t in inputs) <= _CLONED_NUMEL:
-            given = {id(t) for t in written} if plan.overwrites else ()
-            before.statuses = [FINITE if id(t) in given else status(t) for t in inputs]
-            if not any(before.statuses):
-                before.args = _cloned(args)
-        elif plan.unscales:
-            before.found_inf = args[1]
-        else:
-            memory = {storage_key(t) for t in written}
-            before.statuses = [(FINITE if plan.overwrites else status(t)) if storage_key(t) in memory else None for t in inputs]
-        if self._usage is not None and self.phase is not Phase.OPTIMIZER:
-            self._usage.addition(plan, args, kwargs)
-        return before
-
     def _look_after(
         self, plan: OpPlan, func: Any, node: Any, args: tuple[Any, ...], kwargs: dict[str, Any], out: Any, before: Before | None
     ) -> None:
@@ -185,6 +170,10 @@ class OpTracer(TorchDispatchMode):
             self._note_usage(self._usage, plan, func, node, args, kwargs, out, kept)
         made = [out] if isinstance(out, torch.Tensor) else floating_in(out)
         results = made if before is None else before.written + _fresh(made, args, kwargs)
+        if (before is not None and before.unscaled_well(args)) or (phase is Phase.BACKWARD and plan.copies and self._widened(args[0], out)):
+            for tensor in results:
+                self._finite_now(tensor)
+            return
         bad: list[tuple[torch.Tensor, int]] = []
         site = self._forward_sites.get(node._sequence_nr()) if phase is Phase.BACKWARD else None
         module = site.module if site is not None else self.stack.current() or ""
@@ -194,25 +183,39 @@ class OpTracer(TorchDispatchMode):
                 continue
             if phase is Phase.BACKWARD and flat.dtype in _WIDE and math.isfinite(flat.sum().item()):
                 # How large these get matters to no format. A sum takes half the time, and none that holds NaN or infinity is finite.
-                if self._provenance:
-                    self._provenance.pop(storage_key(tensor), None)
+                self._finite_now(tensor)
                 continue
             smallest, largest = torch.aminmax(flat)
             low, high = smallest.item(), largest.item()
             key = (module, phase, dtype_name(tensor.dtype))
             if -math.inf < low and high < math.inf:
-                if self._provenance:
-                    self._provenance.pop(storage_key(tensor), None)
+                self._finite_now(tensor)
                 magnitude = max(-low, high)
                 if magnitude > self.seen.amax.get(key, -1.0):
                     self.seen.amax[key] = magnitude
             else:
                 bad.append((tensor, status_of(low, high)))
+                self._finite.discard(storage_key(tensor))
                 self.seen.nonfinite[key] = self.seen.nonfinite.get(key, 0) + 1
         if bad:
-            inputs, statuses = before.known(bad) if before is not None else _statuses(floating_in(args) + floating_in(kwargs))
+            inputs, statuses = before.known(bad) if before is not None else statuses_of(floating_in(args) + floating_in(kwargs))
             rerunnable = before is None or kept is not None
             self._record(func, plan.label, node, args if kept is None else kept, kwargs, inputs, statuses, bad, rerunnable=rerunnable)
+
+    def _finite_now(self, tensor: torch.Tensor) -> None:
+        """Note that all values of a tensor are finite. One that is a part of its memory says nothing about the rest."""
+        if tensor.layout is not torch.strided:
+            self._provenance.pop(storage_key(tensor), None)
+            return
+        storage = tensor.untyped_storage()
+        if storage.nbytes() == tensor.nbytes:
+            key = storage.data_ptr()
+            self._finite.add(key)
+            self._provenance.pop(key, None)
+
+    def _widened(self, source: torch.Tensor, copy: torch.Tensor) -> bool:
+        """Whether a copy only widens values that were finite when they were made."""
+        return source.dtype in _LOW and copy.dtype in _WIDE and storage_key(source) in self._finite
 
     def _note_usage(
         self, usage: UsageWatch, plan: OpPlan, func: Any, node: Any, args: tuple[Any, ...], kwargs: dict[str, Any], out: Any, kept: Any
@@ -323,52 +326,10 @@ class OpTracer(TorchDispatchMode):
         return event
 
 
-@dataclass(slots=True)
-class Before:
-    """What an in-place op found: the tensors that it modifies, its inputs and their statuses (None: to be read when needed)."""
-
-    written: list[torch.Tensor]
-    inputs: list[torch.Tensor]
-    statuses: list[int | None]
-    args: tuple[Any, ...] | None = None
-    """A copy of its arguments, when they were small and finite."""
-    found_inf: torch.Tensor | None = None
-    """Where the GradScaler's check notes that a gradient was bad before it was unscaled."""
-
-    def known(self, bad: list[tuple[torch.Tensor, int]]) -> tuple[list[torch.Tensor], list[int]]:
-        """The inputs and all their statuses, looked up after the op made bad values."""
-        if self.found_inf is not None:
-            found = dict.fromkeys((id(t) for t in self.written), FINITE)
-            if self.found_inf.item() > 0:  # dividing by the scale keeps NaN and infinity what they are
-                found |= {id(t): bits for t, bits in bad}
-            found[id(self.found_inf)] = FINITE
-            return self.inputs, [found[id(t)] if id(t) in found else status(t) for t in self.inputs]
-        return self.inputs, [status(t) if bits is None else bits for t, bits in zip(self.inputs, self.statuses, strict=True)]
-
-
-def _statuses(tensors: list[torch.Tensor]) -> tuple[list[torch.Tensor], list[int]]:
-    return tensors, [status(t) for t in tensors]
-
-
-def _written(plan: OpPlan, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[torch.Tensor]:
-    found: list[torch.Tensor] = []
-    for position, name in plan.written:
-        found += floating_in(args[position] if position < len(args) else kwargs.get(name))
-    return found
-
-
 def _fresh(made: list[torch.Tensor], args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[torch.Tensor]:
     """Results of a mutating op that are not the mutated arguments themselves."""
     given = {id(t) for t in tensors_in(args)} | {id(t) for t in tensors_in(kwargs)}
     return [t for t in made if id(t) not in given]
-
-
-def _cloned(args: Any) -> Any:
-    if isinstance(args, torch.Tensor):
-        return args.detach().clone()
-    if isinstance(args, (tuple, list)):
-        return type(args)(_cloned(a) for a in args)
-    return args
 
 
 def _writes_infinity(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
