@@ -35,7 +35,7 @@ def apply_to_session(session: Session, changes: Changes) -> None:
     if changes.fresh_optimizer:
         session.optimizer.state.clear()
     if changes.compute_dtype is not None:
-        low = (torch.float16, torch.bfloat16)
+        low = changes.replaced_dtypes
         for tensor in (*session.model.parameters(), *session.model.buffers()):
             if tensor.dtype in low and tensor.dtype is not changes.compute_dtype:
                 tensor.data = tensor.data.to(changes.compute_dtype)

@@ -13,7 +13,7 @@ class Changes:
 
     Attributes:
         lr_factor: the learning rate is multiplied by this at each optimizer step.
-        compute_dtype: stands wherever the run asks for a 16-bit dtype (autocast, casts, weights, constants).
+        compute_dtype: stands wherever the run asks for a 16-bit dtype (autocast, casts, weights, constants); fp64 stands for fp32 too.
         dynamic_scaling: a GradScaler with torch's defaults, added where the loop has none.
         scale: fixed loss scale for all steps, backoff and growth off.
         scale_at: (step, scale): the loss scale of one step alone.
@@ -54,6 +54,12 @@ class Changes:
     finite_parameters: bool = False
     nonreentrant_checkpointing: bool = False
     cleared_gradients: bool = False
+
+    @property
+    def replaced_dtypes(self) -> tuple[torch.dtype, ...]:
+        """The dtypes that `compute_dtype` stands for."""
+        low = (torch.float16, torch.bfloat16)
+        return (*low, torch.float32) if self.compute_dtype is torch.float64 else low
 
 
 NOTHING = Changes()

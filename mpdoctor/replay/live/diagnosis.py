@@ -113,7 +113,7 @@ def _settled(experiment: Experiment, lab: Lab, standing: tuple[Verdict, ...]) ->
     if len(excluded) == len(experiment.causes) and not any(f.cause in experiment.causes for f in lab.findings):
         return f"{' and '.join(excluded)} is ruled out already"
     done = [c for c in experiment.causes if c in by_id and by_id[c].standing is Standing.CONFIRMED]
-    if len(done) == len(experiment.causes) and experiment.id != "EXP402":
+    if len(done) == len(experiment.causes) and experiment.id not in ("EXP306", "EXP402"):
         return f"{' and '.join(done)} is confirmed already"
     return None
 

@@ -84,12 +84,15 @@ class Fidelity(TorchFunctionMode):
 
     Args:
         map_cuda: `device="cuda"`, `.cuda()` and `.to("cuda")` mean the CPU.
-        compute_dtype: stands wherever a 16-bit dtype is asked for; None leaves dtypes alone.
+        compute_dtype: stands wherever one of `replaced` is asked for; None leaves dtypes alone.
+        replaced: the dtypes that it stands for.
     """
 
-    def __init__(self, *, map_cuda: bool, compute_dtype: torch.dtype | None) -> None:
+    def __init__(self, *, map_cuda: bool, compute_dtype: torch.dtype | None, replaced: tuple[torch.dtype, ...] = _LOW) -> None:
         super().__init__()
         self.map_cuda = map_cuda
+        self.replaced = replaced
+        self._casts = ("half", "bfloat16", "float") if torch.float32 in replaced else ("half", "bfloat16")
         self.compute_dtype = compute_dtype
         self.cuda_regions = 0
         """How many open autocast regions stand for CUDA's."""
@@ -107,7 +110,7 @@ class Fidelity(TorchFunctionMode):
             if kwargs and any(map(_is_cuda, kwargs.values())):
                 kwargs = {k: _on_cpu(v) for k, v in kwargs.items()}
         if self.compute_dtype is not None:
-            if name in ("half", "bfloat16") and args and isinstance(args[0], torch.Tensor):
+            if name in self._casts and args and isinstance(args[0], torch.Tensor):
                 return args[0].to(self.compute_dtype)
             args, kwargs = tuple(self._substituted(v) for v in args), {k: self._substituted(v) for k, v in kwargs.items()}
         if self.cuda_regions and torch.is_autocast_enabled("cpu"):
@@ -119,7 +122,7 @@ class Fidelity(TorchFunctionMode):
         return func(*args, **kwargs)
 
     def _substituted(self, value: Any) -> Any:
-        return self.compute_dtype if isinstance(value, torch.dtype) and value in _LOW else value
+        return self.compute_dtype if isinstance(value, torch.dtype) and value in self.replaced else value
 
 
 def _is_cuda(value: Any) -> bool:

@@ -42,7 +42,7 @@ class Interception:
 
     def __init__(self, changes: Changes, *, map_cuda: bool) -> None:
         self.changes = changes
-        self.fidelity = Fidelity(map_cuda=map_cuda, compute_dtype=changes.compute_dtype)
+        self.fidelity = Fidelity(map_cuda=map_cuda, compute_dtype=changes.compute_dtype, replaced=changes.replaced_dtypes)
         self.map_cuda = map_cuda
         self.scalers: list[Any] = []
         self.tracer: OpTracer | None = None

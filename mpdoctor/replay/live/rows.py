@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 import torch
+from torch.utils._pytree import tree_map
 
 from mpdoctor.replay.live.finiteness import tensors_in
 
@@ -36,6 +37,11 @@ def with_rows(batch: Any, rows: tuple[int, ...]) -> Any:
         return value
 
     return pick(batch)
+
+
+def in_float64(batch: Any) -> Any:
+    """The batch with its floating tensors in fp64."""
+    return tree_map(lambda v: v.double() if isinstance(v, torch.Tensor) and v.is_floating_point() else v, batch)
 
 
 def named_tensors(value: Any, prefix: str = "batch") -> Iterator[tuple[str, torch.Tensor]]:

@@ -28,7 +28,7 @@ from mpdoctor.replay.live.op_trace import OpTracer
 from mpdoctor.replay.live.optimizer_watch import norm_of
 from mpdoctor.replay.live.origin import arrived_bad
 from mpdoctor.replay.live.process_state import SEED, BudgetSpent, OutOfMemory, alarm, close_autocast, eager, is_out_of_memory, rng_restored, seed
-from mpdoctor.replay.live.rows import with_rows
+from mpdoctor.replay.live.rows import in_float64, with_rows
 from mpdoctor.replay.live.session import Session, SessionSource
 from mpdoctor.replay.live.step_exception import step_exception
 
@@ -185,6 +185,8 @@ def _steps(
         if step in changes.without_batches:
             continue
         batch = with_rows(given, changes.rows_kept[step]) if step in changes.rows_kept else given
+        if changes.compute_dtype is torch.float64:
+            batch = in_float64(batch)
         traced = tracing is not None and step in tracing.steps
         tracer = OpTracer(session.model, batch, optimizer_ops=tracing.optimizer_ops) if traced and tracing and tracing.ops else None
         intercepted.new_step(step, tracer)

@@ -88,6 +88,15 @@ def loss(model, batch):
 """
 )
 
+CANCELLATION = (
+    LINEAR.format(lr=0.01, n=3)
+    + """
+def loss(model, batch):
+    x = 31.7 + 1e-4 * model(batch[0]).sigmoid()
+    return ((x * x).mean() - x.mean() * x.mean()).sqrt()
+"""
+)
+
 NO_SCALING = """
 def build():
     torch.manual_seed(0)
@@ -285,6 +294,8 @@ OUTCOMES = [
     ("fp32", NAN_ROW, NOT_RUN, "computes in fp32"),
     ("guilty-module-fp32", FP16_RANGE, GONE, "up in fp32: no failure"),
     ("guilty-op-finite", UNSAFE_ROOT, GONE, "no failure"),
+    ("fp64", CANCELLATION, GONE, "cancellation"),
+    ("fp64", UNSAFE_ROOT, SAME, "at step 0"),
     ("bad-parameters-replaced", BAD_START, GONE, "no failure"),
     ("failing-batch-out", NAN_ROW, GONE, "the 3 batches after it pass"),
     ("failing-batch-out", FP16_RANGE, SAME, "other batches fail too"),
