@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from typing import Any
 
 import torch
-from torch.utils._python_dispatch import TorchDispatchMode, _get_current_dispatch_mode, _pop_mode, _push_mode
+from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._traceback import CapturedTraceback
 
 from mpdoctor.core.location import Phase
@@ -99,25 +99,11 @@ class OpTracer(TorchDispatchMode):
         if outer[0] is None:
             self._know_gradients()
         self.phase, self.optimizer_name = phase, optimizer
-        blind = phase is Phase.OPTIMIZER and not self.optimizer_ops
         try:
-            with self._away() if blind else nullcontext():
-                yield
+            yield
         finally:
             self.phase, self.optimizer_name = outer
             self._finite.clear()  # an optimizer writes where the tracer does not look
-
-    @contextmanager
-    def _away(self) -> Iterator[None]:
-        """Ops until the end of the block do not come by, if no other mode stands in the way."""
-        if _get_current_dispatch_mode() is not self:
-            yield
-            return
-        _pop_mode()
-        try:
-            yield
-        finally:
-            _push_mode(self)
 
     @own_look
     def _know_gradients(self) -> None:
@@ -167,10 +153,10 @@ class OpTracer(TorchDispatchMode):
                 tensor = args[0] if args and isinstance(args[0], torch.Tensor) else None
                 self.raised = self._event(plan.label, node, FINITE, tensor, [], created=False)
             raise
-        if node is None or torch.is_grad_enabled():
-            self._remember_forward_site(plan.label)
-        if plan.read:
-            with torch._C.DisableTorchFunction():
+        with torch._C.DisableTorchFunction():
+            if node is None or torch.is_grad_enabled():
+                self._remember_forward_site(plan.label)
+            if plan.read:
                 self._look_after(plan, func, node, args, kwargs, out, before)
         return out
 

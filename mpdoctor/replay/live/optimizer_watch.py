@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import torch
@@ -100,10 +100,10 @@ class OptimizerWatch:
         self._stepped_on[id(optimizer)] = {id(p): p.grad for _, p in self.parameters_of(optimizer) if p.grad is not None}
 
     @own_look
-    def outside(self, parameters: Mapping[str, torch.Tensor]) -> tuple[str, ...]:
+    def outside(self, model: torch.nn.Module) -> tuple[str, ...]:
         """Trainable parameters of the model with a gradient that is not zero, in no optimizer that was seen."""
         held = {id(p) for optimizer in self.optimizers for _, p in self.parameters_of(optimizer)}
-        left = [(n, p.grad) for n, p in parameters.items() if id(p) not in held and p.requires_grad and p.grad is not None]
+        left = [(n, p.grad) for n, p in model.named_parameters() if p.requires_grad and p.grad is not None and id(p) not in held]
         return tuple(n for n, g in left if norm_of([g]) > 0)
 
     @own_look
@@ -116,22 +116,11 @@ class OptimizerWatch:
 @torch.no_grad()
 def norm_of(tensors: Sequence[torch.Tensor]) -> float:
     """L2 norm of all values, accumulated in fp32 (fp64 for fp64); 0.0 for nothing."""
-    norms: list[torch.Tensor] = []
-    low: list[torch.Tensor] = []
-    wide: list[torch.Tensor] = []
-    for flat in map(readable, tensors):
-        if flat is None:
-            continue
-        if flat.dtype is torch.float32 and flat.device.type == "cpu" and flat.is_contiguous():
-            # The fastest single read on a CPU. 16-bit products would round, and a GPU wants one launch for all tensors.
-            values = flat.view(-1)
-            norms.append(torch.dot(values, values).sqrt())
-        else:
-            (wide if flat.dtype is torch.float64 else low).append(flat)
-    if low:
-        norms += torch._foreach_norm(low, 2, dtype=torch.float32)
-    if wide:
-        norms += [n.float() for n in torch._foreach_norm(wide, 2)]
+    flat = [f for f in map(readable, tensors) if f is not None]
+    low = [f for f in flat if f.dtype is not torch.float64]
+    norms = list(torch._foreach_norm(low, 2, dtype=torch.float32)) if low else []
+    if len(low) < len(flat):
+        norms += [n.float() for n in torch._foreach_norm([f for f in flat if f.dtype is torch.float64], 2)]
     if not norms:
         return 0.0
     by_device = [n.cpu() if n.device.type != "cpu" else n for n in norms]

@@ -345,7 +345,7 @@ def _observe(
         uncleared_grads=watch.uncleared,
         scale_not_removed=intercepted.scale_not_removed,
         scale_not_applied=intercepted.scale_not_applied,
-        outside_optimizers=watch.outside(parameters) if intercepted.optimizer_steps else (),
+        outside_optimizers=watch.outside(session.model) if intercepted.optimizer_steps else (),
         clip_calls=tuple(intercepted.clip_calls),
         autocast_left_on=torch.is_autocast_enabled("cpu") and torch.is_autocast_cache_enabled(),
     )
