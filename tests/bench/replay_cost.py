@@ -27,11 +27,11 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-import torch  # noqa: E402
-from decoder import DTYPES, Size, Training  # noqa: E402
+import torch
+from decoder import DTYPES, Size, Training
 
-from mpdoctor.replay.live.measurements import TraceCollector  # noqa: E402
-from mpdoctor.replay.live.training_loop import Tracing, run  # noqa: E402
+from mpdoctor.replay.live.measurements import TraceCollector
+from mpdoctor.replay.live.training_loop import Tracing, run
 
 BLOCK = 2
 """Steps in a block."""
