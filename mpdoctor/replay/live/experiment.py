@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from functools import cache
 
 from mpdoctor.core import rule
+from mpdoctor.core.errors import UnreadableInput
 from mpdoctor.core.finding import Finding
 from mpdoctor.core.report import ExperimentOutcome, ExperimentResult
 from mpdoctor.core.rule import Crash
@@ -163,6 +164,8 @@ def perform(experiment: Experiment, lab: Lab) -> tuple[ExperimentResult, Crash |
             outcome, detail = NOT_RUN, "the time of --budget was over"
         except OutOfMemory as error:
             outcome, detail = NOT_RUN, error.message
+        except UnreadableInput as error:
+            outcome, detail = NOT_RUN, f"the run cannot be built with this change: {error.message}"
         except Exception as error:
             outcome, detail = NOT_RUN, f"mpdoctor's experiment failed: {type(error).__name__}: {error}"
             crash = Crash(what=experiment.id, error=f"{type(error).__name__}: {error}", traceback=traceback.format_exc())
