@@ -12,6 +12,9 @@ from mpdoctor.core.numerics import FP16
 from mpdoctor.core.trace import GradientExponents, LossScaleWindow
 from mpdoctor.replay.live.finiteness import readable
 
+_CHUNK = 1 << 16
+"""Elements that are counted at a time: they stay in the processor's cache."""
+
 
 @dataclass(frozen=True, slots=True)
 class Census:
@@ -51,27 +54,55 @@ class Census:
 
 
 def census_of(grads: Iterable[torch.Tensor], scale: float = 1.0) -> Census:
-    """Count the exponents of gradients that carry `scale` (a power of two keeps the counts exact)."""
+    """Count the exponents of gradients that carry `scale` (a power of two keeps the counts exact). What is not finite has the exponent 128."""
     counts: dict[int, int] = {}
     zeros, square, amax = 0, 0.0, 0.0
     live: list[int] = []
+    mantissa, exponent = math.frexp(scale)
+    shift = exponent - 1 if mantissa == 0.5 else None
     for grad in grads:
         flat = readable(grad.detach())
         if flat is None:
             continue
         live.append(0)
-        for chunk in flat.reshape(-1).split(1 << 18):
-            values = chunk.double() / scale
-            mantissa, exponent = torch.frexp(values)
-            nonzero = mantissa != 0
-            zeros += int((~nonzero).sum())
-            live[-1] += int(nonzero.sum())
-            found, number = torch.unique(exponent[nonzero], return_counts=True)
-            for e, n in zip(found.tolist(), number.tolist(), strict=True):
-                counts[e - 1] = counts.get(e - 1, 0) + n
-            square += float((values * values).sum())
-            amax = _larger(amax, float(values.abs().max())) if values.numel() else amax
+        for chunk in flat.reshape(-1).split(_CHUNK):
+            values = chunk.double() if scale == 1.0 else chunk.double() / scale
+            if shift is not None and chunk.dtype is not torch.float64:
+                found = {e - shift: n for e, n in _exponents(chunk.float()).items()}  # fp32 holds every 16-bit number
+            else:
+                found = _wide_exponents(values)
+            for e, n in found.items():
+                counts[e] = counts.get(e, 0) + n
+            live[-1] += sum(found.values())
+            zeros += chunk.numel() - sum(found.values())
+            square += float(torch.dot(values, values))
+            low, high = torch.aminmax(values)
+            amax = _larger(amax, max(-low.item(), high.item()))
     return Census(counts, zeros, math.sqrt(square) if square >= 0 else math.nan, amax, tuple(live))
+
+
+def _exponents(values: torch.Tensor) -> dict[int, int]:
+    """Exponent -> number of fp32 values, zeros left out: read from their bits, ten times as fast as `frexp`."""
+    bits = values.view(torch.int32)
+    fields = torch.bincount((bits >> 23) & 0xFF, minlength=256).tolist()
+    found = {field - 127: count for field, count in enumerate(fields) if count and field}
+    if fields[0]:  # zeros and subnormal numbers
+        small = values[(bits & 0x7F800000) == 0]
+        small = small[small != 0]
+        if small.numel():
+            for e, n in _wide_exponents(small.double()).items():
+                found[e] = found.get(e, 0) + n
+    return found
+
+
+def _wide_exponents(values: torch.Tensor) -> dict[int, int]:
+    """The same for fp64 values."""
+    _, exponents = torch.frexp(values)
+    exponents = torch.where(torch.isfinite(values), exponents - 1, 128)[values != 0]
+    if not exponents.numel():
+        return {}
+    lowest = int(exponents.min())
+    return {lowest + e: n for e, n in enumerate(torch.bincount(exponents - lowest).tolist()) if n}
 
 
 def census_by_module(grads: Iterable[tuple[str, torch.Tensor]], scale: float = 1.0) -> Census:

@@ -115,7 +115,9 @@ class TraceCollector:
         old = self._before.get(name)
         if old is None or old.shape != parameter.shape or not parameter.numel() or parameter.is_complex():
             return None
-        return float((parameter.detach().double() - old.double()).abs().max())
+        now = parameter.detach()
+        low_high = extremes(now.float() - old.float() if now.dtype in LOW else now - old)
+        return max(abs(v) for v in low_high) if low_high else None
 
     def _changed(self, name: str, parameter: torch.Tensor, grad: torch.Tensor | None) -> float | None:
         old = self._before.get(name)
