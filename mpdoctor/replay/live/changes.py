@@ -7,6 +7,15 @@ from dataclasses import dataclass, field
 import torch
 
 
+@dataclass(frozen=True, slots=True)
+class OpOfStep:
+    """An op of a step by its number: how many ops came before it. `optimizer_ops` tells whether those of the optimizer are counted."""
+
+    step: int
+    number: int
+    optimizer_ops: bool
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Changes:
     """What differs from the unchanged run. The default changes nothing.
@@ -19,7 +28,7 @@ class Changes:
         scale_at: (step, scale): the loss scale of one step alone.
         backward_scale: factor that each backward pass starts with, on top of the loop's own scaling; the gradients keep it.
         backward_scale_at: (step, factor): the same for one step alone.
-        finite_op: (step, number) of the op whose result is made finite.
+        finite_op: the op whose result is made finite.
         without_batches: steps whose batch is left out.
         rows_kept: step -> rows of its batch that stay.
         clip_after_unscale: gradients are unscaled before they are clipped.
@@ -41,7 +50,7 @@ class Changes:
     scale_at: tuple[int, float] | None = None
     backward_scale: float = 1.0
     backward_scale_at: tuple[int, float] | None = None
-    finite_op: tuple[int, int] | None = None
+    finite_op: OpOfStep | None = None
     without_batches: frozenset[int] = frozenset()
     rows_kept: dict[int, tuple[int, ...]] = field(default_factory=dict)
     clip_after_unscale: bool = False

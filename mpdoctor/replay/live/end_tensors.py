@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 
 import torch
 
@@ -18,25 +18,28 @@ def look_at_end_tensors(tracer: OpTracer, model: torch.nn.Module, *, finite: Col
     `finite` holds the ids of tensors that the guard has read already, and found finite.
     """
     seen = {e.name for e in tracer.ends if e.kind == "gradient"}
-    for name, parameter in model.named_parameters():
+    parameters = list(model.named_parameters())
+    for name, parameter in parameters:
         if parameter.grad is not None and name not in seen and id(parameter.grad) not in finite:
             tracer.end_of("gradient", name, parameter.grad)
-    for name, parameter in model.named_parameters():
+    for name, parameter in parameters:
         if id(parameter) not in finite:
             tracer.end_of("parameter", name, parameter)
-    damaged, bad_loss = set(damaged_buffers(model)), any(e.kind == "loss" for e in tracer.ends)
-    for name, buffer in model.named_buffers():
+    buffers = list(model.named_buffers())
+    damaged = set(damaged_buffers(model)) if buffers else ()
+    bad_loss = any(e.kind == "loss" for e in tracer.ends)
+    for name, buffer in buffers:
         if name in damaged or bad_loss:
             tracer.end_of("buffer", name, buffer)
 
 
-def seen_finite(tracer: OpTracer, model: torch.nn.Module, watch: OptimizerWatch, weight_norm: float) -> set[int]:
+def seen_finite(tracer: OpTracer, parameters: Iterable[torch.Tensor], watch: OptimizerWatch, weight_norm: float) -> set[int]:
     """Ids of the gradients and parameters that need no second look after the guard's.
 
     The weights were read when the step was over. The gradients were read before the optimizer stepped; they are still finite if no op of
     the whole step made anything else.
     """
-    found = {id(p) for p in model.parameters()} if math.isfinite(weight_norm) else set()
+    found = {id(p) for p in parameters} if math.isfinite(weight_norm) else set()
     return found if tracer.events else found | {id(g) for g in watch.finite}
 
 

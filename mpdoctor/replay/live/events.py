@@ -46,6 +46,9 @@ class Event:
     """A non-finite value in an op's result, or carried into another phase."""
 
     n: int
+    """Which op of the step it was, from 1."""
+    optimizer_ops: bool
+    """Whether `n` counts the ops of the optimizer."""
     op: str
     phase: Phase
     module: str

@@ -5,22 +5,23 @@ from __future__ import annotations
 from typing import Any
 
 import torch
-from torch.utils._python_dispatch import TorchDispatchMode
 
 from mpdoctor.replay.live.finiteness import FINITE, status, tensors_in
+from mpdoctor.replay.live.step_mode import StepMode
 
 
-class FiniteOp(TorchDispatchMode):
+class FiniteOp(StepMode):
     """Replaces non-finite elements of one op's results, and of its derivative's, by 1 (of the same sign).
 
     1 rather than 0, because 0 is where roots, logarithms and divisions go wrong next.
 
     Args:
         number: which op of the step, counted as the tracer counts them (the first op is 0).
+        optimizer_ops: whether that tracer saw the ops of `optimizer.step`.
     """
 
-    def __init__(self, number: int) -> None:
-        super().__init__()  # type: ignore[no-untyped-call]
+    def __init__(self, number: int, *, optimizer_ops: bool) -> None:
+        super().__init__(optimizer_ops=optimizer_ops)
         self.number = number
         self.count = 0
         self._sequence: int | None = None

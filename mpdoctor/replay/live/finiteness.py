@@ -54,6 +54,8 @@ def readable(tensor: torch.Tensor) -> torch.Tensor | None:
 
     Reading in storage order matters: `aminmax` copies non-contiguous tensors, which costs 10 to 20 reads.
     """
+    if tensor.dtype in _FLOATS and tensor.layout is torch.strided and tensor.is_contiguous() and tensor.device.type != "meta":
+        return tensor if tensor.numel() else None  # nearly all tensors
     if tensor.layout is not torch.strided:
         if tensor.layout is torch.sparse_coo:
             tensor = tensor._values()

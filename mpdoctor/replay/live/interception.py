@@ -25,6 +25,7 @@ from mpdoctor.replay.live.master_weights import MasterWeights
 from mpdoctor.replay.live.op_trace import OpTracer
 from mpdoctor.replay.live.optimizer_watch import OptimizerWatch
 from mpdoctor.replay.live.origin import source_line
+from mpdoctor.replay.live.step_mode import StepMode
 
 _LOW = (torch.float16, torch.bfloat16)
 
@@ -46,6 +47,7 @@ class Interception:
         self.map_cuda = map_cuda
         self.scalers: list[Any] = []
         self.tracer: OpTracer | None = None
+        self._mode: StepMode | None = None
         self.watch = OptimizerWatch()
         self.loss: torch.Tensor | None = None
         self.clip_calls: list[ClipCall] = []
@@ -114,9 +116,10 @@ class Interception:
         """fp32 masters that were put under optimizers, by id of the parameter."""
         return {key: master for under in self._masters.values() for key, master in under.masters.items()}
 
-    def new_step(self, step: int, tracer: OpTracer | None) -> None:
-        """Forget what the last step did; `tracer` follows the coming one."""
-        self.tracer = tracer
+    def new_step(self, step: int, mode: StepMode | None) -> None:
+        """Forget what the last step did; `mode`, a tracer or another, follows the coming one."""
+        self._mode = mode
+        self.tracer = mode if isinstance(mode, OpTracer) else None
         self.loss = None
         self.clip_calls, self.optimizer_steps, self.skipped = [], 0, None
         self.scale_not_removed = self.scale_not_applied = self._scaled_backward = None
@@ -362,8 +365,12 @@ class Interception:
             phase = self.tracer.in_phase(Phase.OPTIMIZER, f"{type(optimizer).__name__}.step")
             phase.__enter__()
             self._optimizer_phase.append(phase)
+        if self._mode is not None:
+            self._mode.optimizer_begins()
 
     def _after_step(self, optimizer: Any, args: Any, kwargs: Any) -> None:
+        if self._mode is not None:
+            self._mode.optimizer_ends()
         if self._optimizer_phase:
             self._optimizer_phase.pop().__exit__(None, None, None)
         if id(optimizer) in self._masters:

@@ -11,6 +11,8 @@ _UNREAD_OPS = ("empty", "new_empty", "resize", "_unsafe_view", "detach", "lift_f
 """Results that are views, no tensors, or uninitialised memory."""
 _OVERWRITING = ("copy_", "fill_", "zero_", "normal_", "uniform_", "bernoulli_", "exponential_", "random_")
 """In-place ops to which the old values do not matter."""
+_REARRANGING = ("clone", "stack", "cat", "select_backward", "slice_backward")
+"""Their results hold only values of their inputs, and zeros."""
 _NAN_REPLACING = ("nan_to_num", "nan_to_num_", "nansum")
 _UPDATING = ("lerp_", "add_", "sub_", "addcmul_", "addcdiv_", "_foreach_lerp_", "_foreach_add_", "_foreach_sub_")
 _WITH_EPS = ("add", "add_", "clamp", "clamp_min", "maximum")
@@ -26,7 +28,7 @@ class OpPlan:
         read: whether its results are looked at. Views are not: their values have been.
         written: position and name of each argument that it modifies.
         overwrites: whether the old values of those do not matter.
-        copies: whether it copies values into another dtype or device.
+        copies: whether its results hold only values of its inputs, and zeros, in another order, dtype or device.
         unscales: whether it is the GradScaler's own check, which tells by itself whether a gradient was bad.
         replaces_nan: whether it may hide NaN.
         updates: whether it is a way to update a weight or an average in place.
@@ -65,7 +67,7 @@ def plan_of(func: Any) -> OpPlan:
         read=not short.startswith(_UNREAD_OPS) and (bool(written) or not view),
         written=tuple(written),
         overwrites=short in _OVERWRITING,
-        copies=short == "_to_copy",
+        copies=short == "_to_copy" or short in _REARRANGING,
         unscales=short == "_amp_foreach_non_finite_check_and_unscale_",
         replaces_nan=short in _NAN_REPLACING,
         updates=short in _UPDATING,

@@ -14,7 +14,6 @@ from contextlib import contextmanager
 from typing import Any
 
 import torch
-from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._traceback import CapturedTraceback
 
 from mpdoctor.core.location import Phase
@@ -38,6 +37,7 @@ from mpdoctor.replay.live.finiteness import (
 from mpdoctor.replay.live.module_stack import ModuleStack
 from mpdoctor.replay.live.op_plan import OpPlan, plan_of
 from mpdoctor.replay.live.rows import named_tensors
+from mpdoctor.replay.live.step_mode import StepMode
 from mpdoctor.replay.live.usage_watch import UsageWatch
 
 _LOW = (torch.float16, torch.bfloat16)
@@ -46,21 +46,19 @@ _KEPT_EVENTS = 64
 """Created values whose inputs are kept alive for `why.py`; the origin is among the first."""
 
 
-class OpTracer(TorchDispatchMode):
+class OpTracer(StepMode):
     """Traces one training step.
 
     Args:
         model: its parameters and buffers are recognised by storage, its modules by name.
         batch: its tensors are recognised by storage.
-        optimizer_ops: whether the ops of `optimizer.step` are read too. They are more than half of a step's
-            bytes, and needed only when the optimizer made the bad value.
+        optimizer_ops: whether the ops of `optimizer.step` are read too.
         usage: also record FLOPs by dtype, which parameters the forward pass reads, 16-bit accumulations.
     """
 
     def __init__(self, model: torch.nn.Module, batch: Any, *, optimizer_ops: bool = False, usage: bool = True) -> None:
-        super().__init__()  # type: ignore[no-untyped-call]
+        super().__init__(optimizer_ops=optimizer_ops)
         self.stack = ModuleStack(model)
-        self.optimizer_ops = optimizer_ops
         self.phase: Phase | None = None
         """Set while a scaler unscales, gradients are clipped, or an optimizer steps."""
         self.optimizer_name: str | None = None
@@ -127,13 +125,8 @@ class OpTracer(TorchDispatchMode):
         return self
 
     def __exit__(self, *exc: Any) -> None:
-        super().__exit__(*exc)  # type: ignore[no-untyped-call]
+        super().__exit__(*exc)
         self.stack.detach()
-
-    @classmethod
-    def _should_skip_dynamo(cls) -> bool:
-        """Traced steps run eagerly (`process_state.eager`): torch's guard against compiling this class costs more than a look at a tensor."""
-        return False
 
     def __torch_dispatch__(self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None) -> Any:
         kwargs = kwargs or {}
@@ -170,7 +163,7 @@ class OpTracer(TorchDispatchMode):
             self._note_usage(self._usage, plan, func, node, args, kwargs, out, kept)
         made = [out] if isinstance(out, torch.Tensor) else floating_in(out)
         results = made if before is None else before.written + _fresh(made, args, kwargs)
-        if (before is not None and before.unscaled_well(args)) or (phase is Phase.BACKWARD and plan.copies and self._widened(args[0], out)):
+        if (before is not None and before.unscaled_well(args)) or (phase is Phase.BACKWARD and plan.copies and self._copies_finite(args, out)):
             for tensor in results:
                 self._finite_now(tensor)
             return
@@ -213,9 +206,15 @@ class OpTracer(TorchDispatchMode):
             self._finite.add(key)
             self._provenance.pop(key, None)
 
-    def _widened(self, source: torch.Tensor, copy: torch.Tensor) -> bool:
-        """Whether a copy only widens values that were finite when they were made."""
-        return source.dtype in _LOW and copy.dtype in _WIDE and storage_key(source) in self._finite
+    def _copies_finite(self, args: tuple[Any, ...], copy: torch.Tensor) -> bool:
+        """Whether a copy holds only values that were finite when they were made, in a format that holds them too."""
+        sources = floating_in(args)
+        return bool(sources) and all(
+            (source.dtype is copy.dtype or (source.dtype in _LOW and copy.dtype in _WIDE))
+            and source.layout is torch.strided
+            and storage_key(source) in self._finite
+            for source in sources
+        )
 
     def _note_usage(
         self, usage: UsageWatch, plan: OpPlan, func: Any, node: Any, args: tuple[Any, ...], kwargs: dict[str, Any], out: Any, kept: Any
@@ -303,6 +302,7 @@ class OpTracer(TorchDispatchMode):
         known = self._known.get(storage_key(tensor)) if tensor is not None else None
         event = Event(
             n=self.seen.ops,
+            optimizer_ops=self.optimizer_ops,
             op=label,
             phase=phase,
             module=self.stack.current() or "",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -100,10 +100,10 @@ class OptimizerWatch:
         self._stepped_on[id(optimizer)] = {id(p): p.grad for _, p in self.parameters_of(optimizer) if p.grad is not None}
 
     @own_look
-    def outside(self, model: torch.nn.Module) -> tuple[str, ...]:
+    def outside(self, parameters: Mapping[str, torch.Tensor]) -> tuple[str, ...]:
         """Trainable parameters of the model with a gradient that is not zero, in no optimizer that was seen."""
         held = {id(p) for optimizer in self.optimizers for _, p in self.parameters_of(optimizer)}
-        left = [(n, p.grad) for n, p in model.named_parameters() if p.requires_grad and p.grad is not None and id(p) not in held]
+        left = [(n, p.grad) for n, p in parameters.items() if id(p) not in held and p.requires_grad and p.grad is not None]
         return tuple(n for n, g in left if norm_of([g]) > 0)
 
     @own_look

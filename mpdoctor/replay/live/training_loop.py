@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 import time
 import warnings
-from collections.abc import Callable
-from contextlib import ExitStack, suppress
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack, nullcontext, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -31,6 +31,7 @@ from mpdoctor.replay.live.process_state import SEED, BudgetSpent, OutOfMemory, a
 from mpdoctor.replay.live.rows import in_float64, with_rows
 from mpdoctor.replay.live.session import Session, SessionSource
 from mpdoctor.replay.live.step_exception import step_exception
+from mpdoctor.replay.live.step_mode import StepMode
 
 
 @dataclass(slots=True)
@@ -189,7 +190,10 @@ def _steps(
             batch = in_float64(batch)
         traced = tracing is not None and step in tracing.steps
         tracer = OpTracer(session.model, batch, optimizer_ops=tracing.optimizer_ops) if traced and tracing and tracing.ops else None
-        intercepted.new_step(step, tracer)
+        mode: StepMode | None = tracer
+        if changes.finite_op is not None and changes.finite_op.step == step:
+            mode = FiniteOp(changes.finite_op.number, optimizer_ops=changes.finite_op.optimizer_ops)
+        intercepted.new_step(step, mode)
         watch.new_step()
         pinned = _pin_scale(intercepted, changes, step)
         scale = _scale_of(intercepted)
@@ -203,13 +207,7 @@ def _steps(
             intercepted.on_backward = partial(tracing.after_backward, session, step, carried)
         returned: Any = None
         try:
-            if changes.finite_op is not None and changes.finite_op[0] == step:
-                with FiniteOp(changes.finite_op[1]):
-                    returned = _one_step(session, batch, scaler, number)
-            elif tracer is not None:
-                with tracer:
-                    returned = _one_step(session, batch, scaler, number)
-            else:
+            with mode if mode is not None else nullcontext():
                 returned = _one_step(session, batch, scaler, number)
         except (BudgetSpent, KeyboardInterrupt, UnreadableInput):
             raise
@@ -224,9 +222,10 @@ def _steps(
             pinned()
         if changes.cleared_gradients and (intercepted.optimizer_steps or watch.nonfinite or watch.stale):
             session.optimizer.zero_grad(set_to_none=True)
-        observation = _observe(session, intercepted, step, returned, scale, lr, bad_parameters, bad_buffers)
+        parameters = dict(session.model.named_parameters())
+        observation = _observe(session, intercepted, step, returned, scale, lr, parameters, bad_parameters, bad_buffers)
         if tracer is not None and tracing is not None:
-            finite = seen_finite(tracer, session.model, watch, observation.weight_norm or 0.0)
+            finite = seen_finite(tracer, parameters.values(), watch, observation.weight_norm or 0.0)
             look_at_end_tensors(tracer, session.model, finite=finite)
             tracing.done(tracer, session, step)
         result.steps.append(observation)
@@ -312,6 +311,7 @@ def _observe(
     returned: Any,
     scale: float | None,
     lr: float | None,
+    parameters: Mapping[str, torch.Tensor],
     bad_parameters: set[str],
     bad_buffers: set[str],
 ) -> StepObservation:
@@ -319,7 +319,6 @@ def _observe(
     if watch.grad_norm is None:  # nothing stepped: accumulation, or a loop of its own
         watch.look_at_grads(session.optimizer)
     loss = _loss_of(returned, intercepted.loss)
-    parameters = dict(session.model.named_parameters())
     weight_norm = norm_of(list(parameters.values()))
     bad_weights = () if math.isfinite(weight_norm) else tuple(n for n, p in parameters.items() if n not in bad_parameters and status(p) != FINITE)
     grad_norm = watch.grad_norm
@@ -345,7 +344,7 @@ def _observe(
         uncleared_grads=watch.uncleared,
         scale_not_removed=intercepted.scale_not_removed,
         scale_not_applied=intercepted.scale_not_applied,
-        outside_optimizers=watch.outside(session.model) if intercepted.optimizer_steps else (),
+        outside_optimizers=watch.outside(parameters) if intercepted.optimizer_steps else (),
         clip_calls=tuple(intercepted.clip_calls),
         autocast_left_on=torch.is_autocast_enabled("cpu") and torch.is_autocast_cache_enabled(),
     )
