@@ -5,27 +5,25 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from rich.console import RenderableType
-from rich.text import Text
-
 from mpdoctor.core.device import GpuInfo, Support
 from mpdoctor.core.finding import Severity
 from mpdoctor.core.location import DeviceRef
 from mpdoctor.core.report import Report
 from mpdoctor.report.sections.ink import Ink
+from mpdoctor.report.sections.layout import Block, Text
 
 FORMATS = ("fp16", "bf16", "tf32", "fp8", "fp4")
 
 
-def gpu_section(report: Report, ink: Ink | None = None) -> list[RenderableType]:
+def gpu_section(report: Report, ink: Ink | None = None) -> list[Block]:
     """The devices, and what to set. Works for any report. Plain lines, not tables: they cost less, and this report is made whenever a job starts."""
     ink = ink or Ink()
     if not report.gpus:
         return []
-    parts: list[RenderableType] = [ink.title("Devices", _driver(report)), *_devices(report, ink)]
+    parts: list[Block] = [ink.title("Devices", _driver(report)), *_devices(report, ink)]
     settings = report.recommendation.get("settings")
     if isinstance(settings, Mapping) and settings and not ink.quiet:
-        parts += [Text(""), ink.title("What to set", str(report.recommendation.get("text", ""))), *_settings(settings, ink)]
+        parts += [Text(), ink.title("What to set", str(report.recommendation.get("text", ""))), *_settings(settings, ink)]
     return parts
 
 

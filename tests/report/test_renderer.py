@@ -118,3 +118,8 @@ def test_no_format_fails_on_any_report(report: Report, ascii_only: bool, quiet: 
     for name in FORMATS:
         text = load(name).render(report, RenderOptions(width=width, ascii=ascii_only, quiet=quiet))
         text.encode("utf-8")
+
+
+def test_the_text_report_needs_no_rich() -> None:
+    code = "import sys; from mpdoctor.report.renderer import load; load('text'); sys.exit(any(m.partition('.')[0] == 'rich' for m in sys.modules))"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -2,43 +2,31 @@
 
 from __future__ import annotations
 
-import io
-
-from rich.console import Console, RenderableType
-
 from mpdoctor.core.report import Report
 from mpdoctor.report.characters import to_ascii
 from mpdoctor.report.renderer import Renderer, RenderOptions
 from mpdoctor.report.sections.findings import findings
 from mpdoctor.report.sections.headline import headline
 from mpdoctor.report.sections.ink import Ink
+from mpdoctor.report.sections.layout import Block, Line, ansi
 from mpdoctor.report.sections.remainder import circumstances, crashes, not_looked_at, notes
 
 
 def render(report: Report, options: RenderOptions) -> str:
     """The report at `options.width` columns, with a blank line between its parts."""
     ink = Ink(ascii=options.ascii, quiet=options.quiet, width=options.width)
-    text = io.StringIO()
-    console = Console(
-        file=text,
-        width=options.width,
-        force_terminal=options.color,
-        color_system="standard" if options.color else None,
-        legacy_windows=False,
-        highlight=False,
-        markup=False,
-        emoji=False,
-    )
+    page: list[Line] = []
     for index, part in enumerate(part for part in _parts(report, ink) if part):
         if index and not options.quiet:
-            console.print()
-        for item in part:
-            console.print(item)
-    lines = "\n".join(line.rstrip() for line in text.getvalue().splitlines()) + "\n"
+            page.append([])
+        for block in part:
+            page += block.lines(options.width)
+    rows = (ansi(line) if options.color else "".join(text for text, _ in line) for line in page)
+    lines = "\n".join(row.rstrip() for row in rows) + "\n"
     return to_ascii(lines) if options.ascii else lines
 
 
-def _parts(report: Report, ink: Ink) -> list[list[RenderableType]]:
+def _parts(report: Report, ink: Ink) -> list[list[Block]]:
     """The parts that a command's report has. Only their modules are imported: `gpu` and `check` must start fast."""
     closing = [not_looked_at(report, ink), crashes(report, ink), notes(report, ink), circumstances(report, ink)]
     if report.command == "gpu":

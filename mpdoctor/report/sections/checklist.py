@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from rich.console import RenderableType
-
 from mpdoctor.core.cause import Standing, Verdict
 from mpdoctor.core.report import Report
 from mpdoctor.report.sections.ink import STANDINGS, Ink
+from mpdoctor.report.sections.layout import Block
 
 MOST_FACTS = 3
 """Facts shown for one cause; the JSON report has all."""
 
 
-def checklist(report: Report, ink: Ink) -> list[RenderableType]:
+def checklist(report: Report, ink: Ink) -> list[Block]:
     """One entry per cause, in the checklist's order."""
     if not report.verdicts:
         return []

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from rich.console import RenderableType
-
 from mpdoctor.core.report import ExperimentOutcome, Report
 from mpdoctor.report.sections.ink import Ink
+from mpdoctor.report.sections.layout import Block
 
 OUTCOMES = {
     ExperimentOutcome.FAILURE_GONE: ("✓ failure gone", "bold green"),
@@ -15,7 +14,7 @@ OUTCOMES = {
 }
 
 
-def experiments(report: Report, ink: Ink) -> list[RenderableType]:
+def experiments(report: Report, ink: Ink) -> list[Block]:
     """One row per experiment, those that ran first."""
     if not report.experiments or ink.quiet:
         return []

@@ -4,26 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from rich.console import RenderableType
-from rich.text import Text
-
 from mpdoctor.core.finding import Confidence, Finding, Remedy
 from mpdoctor.core.location import FileSpan, TensorSite
 from mpdoctor.core.report import Report
 from mpdoctor.report.numbers import count
 from mpdoctor.report.places import place, source
-from mpdoctor.report.sections.grid import Grid
 from mpdoctor.report.sections.ink import SEVERITIES, Ink
+from mpdoctor.report.sections.layout import Block, Grid, Text
 
 
-def findings(report: Report, ink: Ink) -> list[RenderableType]:
+def findings(report: Report, ink: Ink) -> list[Block]:
     """All findings; with `quiet` one line each."""
     if report.command == "replay":
         return _of_replay(report, ink)
-    parts: list[RenderableType] = []
+    parts: list[Block] = []
     for file, members in _by_file(report.findings).items():
         if parts and not ink.quiet:
-            parts.append(Text(""))
+            parts.append(Text())
         parts.append(ink(ink.name(file) if file else "This machine", "bold underline"))
         width = max(len(_line(finding)) for finding in members)
         for finding in members:
@@ -33,7 +30,7 @@ def findings(report: Report, ink: Ink) -> list[RenderableType]:
     return parts
 
 
-def _of_replay(report: Report, ink: Ink) -> list[RenderableType]:
+def _of_replay(report: Report, ink: Ink) -> list[Block]:
     """What the detectors saw, worst first. A remedy that the checklist's entry already has is not repeated."""
     if ink.quiet or not report.findings:
         return []
@@ -59,7 +56,7 @@ def _add(table: Grid, before: list[Text], finding: Finding, remedy: Remedy | Non
     table.add_row(*before, ink(finding.severity.value, SEVERITIES[finding.severity]), ink(finding.message))
     if ink.quiet:
         return
-    below: list[RenderableType] = [ink(_traits(finding, ink), "dim")]
+    below: list[Block] = [ink(_traits(finding, ink), "dim")]
     below += [ink(f"· {evidence.text}", "dim") for evidence in finding.evidence if evidence.text != finding.message]
     below += [ink(f"see also {ink.name(source(span))}{f' ({ink.name(span.key)})' if span.key else ''}", "dim") for span in finding.related]
     if remedy:

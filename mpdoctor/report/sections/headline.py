@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from rich.console import Group, RenderableType
-from rich.text import Text
-
 from mpdoctor.core.report import NonFinite, Report
 from mpdoctor.report.answer import Tone, leading_verdict, reason, seen, status
 from mpdoctor.report.numbers import dtype
 from mpdoctor.report.places import place, ranges, source
 from mpdoctor.report.sections.ink import STANDINGS, Ink
+from mpdoctor.report.sections.layout import Block, Stack, Text
 
 _BADGES = {
     Tone.GOOD: ("✓", "bold white on green"),
@@ -19,12 +17,12 @@ _BADGES = {
 }
 
 
-def headline(report: Report, ink: Ink) -> list[RenderableType]:
+def headline(report: Report, ink: Ink) -> list[Block]:
     """The badge with the cause, then what was seen, where it began, why, and what to change."""
     rows = _rows(report, ink)
-    parts: list[RenderableType] = [_badge(report, ink)]
+    parts: list[Block] = [_badge(report, ink)]
     if rows and not ink.quiet:
-        parts.append(Text(""))
+        parts.append(Text())
     if len(rows) == 1 and not rows[0][0]:
         return [*parts, ink.indented(rows[0][1], 1)]
     table = ink.grid(7, None)
@@ -43,9 +41,9 @@ def _badge(report: Report, ink: Ink) -> Text:
     return line
 
 
-def _rows(report: Report, ink: Ink) -> list[tuple[str, RenderableType]]:
+def _rows(report: Report, ink: Ink) -> list[tuple[str, Block]]:
     verdict, why = leading_verdict(report), reason(report)
-    rows: list[tuple[str, RenderableType]] = []
+    rows: list[tuple[str, Block]] = []
     if why and not verdict:
         rows.append(("", ink(why)))
     if symptoms := seen(report):
@@ -57,7 +55,7 @@ def _rows(report: Report, ink: Ink) -> list[tuple[str, RenderableType]]:
     if origin and origin.why not in why:
         rows.append(("", ink(origin.why)))
     if verdict and (remedy := verdict.remedy):
-        rows.append(("change", Group(ink(remedy.text, "bold"), *(ink.patch(remedy.patch) if remedy.patch else ()))))
+        rows.append(("change", Stack(ink(remedy.text, "bold"), *(ink.patch(remedy.patch) if remedy.patch else ()))))
     return rows
 
 

@@ -1,16 +1,12 @@
-"""How content becomes rich text: control characters spelled out, ASCII when that is asked for, never markup."""
+"""How content becomes text to show: control characters spelled out, ASCII when that is asked for, never markup."""
 
 from __future__ import annotations
-
-from rich.console import RenderableType
-from rich.padding import Padding
-from rich.text import Text
 
 from mpdoctor.core.cause import Standing
 from mpdoctor.core.finding import Severity
 from mpdoctor.core.record import dataclass
 from mpdoctor.report.characters import one_line, to_ascii, visible
-from mpdoctor.report.sections.grid import Grid
+from mpdoctor.report.sections.layout import Block, Grid, Indented, Text
 
 STANDINGS = {
     Standing.CONFIRMED: ("✗ confirmed", "bold red"),
@@ -39,7 +35,7 @@ class Ink:
 
     def __call__(self, text: str, style: str = "") -> Text:
         """`text` in one style."""
-        return Text(self.plain(text), style=style)
+        return Text((self.plain(text), style))
 
     def name(self, text: str) -> str:
         """A name from somebody's file, for use inside a line: line breaks spelled out too."""
@@ -47,7 +43,7 @@ class Ink:
 
     def join(self, *pieces: str | tuple[str, str]) -> Text:
         """Several pieces in one line, each plain or with a style."""
-        return Text.assemble(*(self(*piece) if isinstance(piece, tuple) else self(piece) for piece in pieces))
+        return Text(*((self.plain(piece[0]), piece[1]) if isinstance(piece, tuple) else (self.plain(piece), "") for piece in pieces))
 
     def title(self, text: str, note: str = "") -> Text:
         """A section's title, with an optional dim remark."""
@@ -68,9 +64,9 @@ class Ink:
         return lines
 
     @staticmethod
-    def indented(what: RenderableType, by: int = 2) -> Padding:
+    def indented(what: Block, by: int = 2) -> Indented:
         """`what`, `by` columns to the right."""
-        return Padding(what, (0, 0, 0, by))
+        return Indented(what, by)
 
     @staticmethod
     def grid(*widths: int | None, gap: int = 2) -> Grid:

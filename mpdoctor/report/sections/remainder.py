@@ -5,16 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from rich.console import RenderableType
-
 from mpdoctor.core.report import Report
 from mpdoctor.report import answer
 from mpdoctor.report.numbers import plain, words
 from mpdoctor.report.places import shown_path
 from mpdoctor.report.sections.ink import Ink
+from mpdoctor.report.sections.layout import Block
 
 
-def measurements(report: Report, ink: Ink) -> list[RenderableType]:
+def measurements(report: Report, ink: Ink) -> list[Block]:
     """Numbers that the replay measured, by name."""
     if not report.measurements or ink.quiet:
         return []
@@ -24,7 +23,7 @@ def measurements(report: Report, ink: Ink) -> list[RenderableType]:
     return [ink.title("Measured"), _pairs(dict(lines), ink)] if lines else []
 
 
-def not_looked_at(report: Report, ink: Ink) -> list[RenderableType]:
+def not_looked_at(report: Report, ink: Ink) -> list[Block]:
     """Everything that did not run, by reason: "clean" and "not looked at" never print alike."""
     reasons, rest = answer.not_looked_at(report), answer.not_needed_in_short(report)
     if not reasons and (ink.quiet or not rest):
@@ -39,7 +38,7 @@ def not_looked_at(report: Report, ink: Ink) -> list[RenderableType]:
     return [ink.title("Not looked at"), table]
 
 
-def crashes(report: Report, ink: Ink) -> list[RenderableType]:
+def crashes(report: Report, ink: Ink) -> list[Block]:
     """Rules and experiments that failed by a bug of mpdoctor; the rest of the report stands."""
     if not report.crashes:
         return []
@@ -49,7 +48,7 @@ def crashes(report: Report, ink: Ink) -> list[RenderableType]:
     return [ink.title("Failed inside mpdoctor", "a bug; the rest of the report stands. --debug shows where"), table]
 
 
-def notes(report: Report, ink: Ink) -> list[RenderableType]:
+def notes(report: Report, ink: Ink) -> list[Block]:
     """Plain sentences for the reader."""
     if not report.notes or ink.quiet:
         return []
@@ -59,7 +58,7 @@ def notes(report: Report, ink: Ink) -> list[RenderableType]:
     return [ink.title("Notes"), table]
 
 
-def circumstances(report: Report, ink: Ink) -> list[RenderableType]:
+def circumstances(report: Report, ink: Ink) -> list[Block]:
     """Inputs, device, versions, and everything that was emulated."""
     if ink.quiet or not (report.inputs or report.environment):
         return []
@@ -69,7 +68,7 @@ def circumstances(report: Report, ink: Ink) -> list[RenderableType]:
     return [ink.title("How it was run"), _pairs(facts | dict(report.environment), ink)]
 
 
-def _pairs(facts: Mapping[str, Any], ink: Ink) -> RenderableType:
+def _pairs(facts: Mapping[str, Any], ink: Ink) -> Block:
     names = {name: ink.plain(words(name)) for name in facts}
     table = ink.grid(max(8, min(24, max(map(len, names.values()), default=8))), None)
     for name, value in facts.items():

@@ -5,13 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from rich.console import RenderableType
-from rich.table import Table
-from rich.text import Text
-
 from mpdoctor.core.report import Report, StepRecord
 from mpdoctor.report.numbers import number, sparkline
 from mpdoctor.report.sections.ink import Ink
+from mpdoctor.report.sections.layout import Block, Grid, Text
 
 ROWS = 6
 """Rows of the table; from more steps than this curves are drawn too."""
@@ -20,14 +17,14 @@ QUANTITIES = (("loss", "loss"), ("grad norm", "grad_norm"), ("scale", "scale"), 
 _SOURCES = {"history": "log", "replay": "replay"}
 
 
-def steps(report: Report, ink: Ink) -> list[RenderableType]:
+def steps(report: Report, ink: Ink) -> list[Block]:
     """Curves when there are enough steps to make one, then a table."""
     records = report.steps
     if not records or ink.quiet:
         return []
-    parts: list[RenderableType] = [ink.title("Steps", _extent(records))]
+    parts: list[Block] = [ink.title("Steps", _extent(records))]
     if len(records) > ROWS:
-        parts += [_curves(records, ink), Text("")]
+        parts += [_curves(records, ink), Text()]
     parts.append(_table(shown_rows(records), ink))
     return parts
 
@@ -55,34 +52,28 @@ def _extent(records: Sequence[StepRecord]) -> str:
     return "; ".join(part for part in parts if part)
 
 
-def _curves(records: Sequence[StepRecord], ink: Ink) -> Table:
+def _curves(records: Sequence[StepRecord], ink: Ink) -> Block:
     """One curve per quantity; log and replay apart, because they need not have seen the same batches."""
     sources = list(dict.fromkeys(record.source for record in records))
     room = max(10, min(ink.width - 44, 60))
-    table = Table.grid(padding=(0, 2, 0, 0))
-    table.add_column()
-    table.add_column(justify="right")
+    rows = []
     for label, field in QUANTITIES:
         for source in sources:
             values = [getattr(record, field) for record in records if record.source == source]
             present = [value for value in values if value is not None]
             if len(present) > 1 and len(set(present)) > 1:
                 name = f"{label}, {_SOURCES[source]}" if len(sources) > 1 else label
-                table.add_row(ink(name, "dim"), ink(number(present[0])), ink(sparkline(values, room), "cyan"), ink(number(present[-1])))
-    return table
+                rows.append([ink(name, "dim"), ink(number(present[0])), ink(sparkline(values, room), "cyan"), ink(number(present[-1]))])
+    return Grid.fitted(rows, gap=2, right=(1,))
 
 
-def _table(records: Sequence[StepRecord], ink: Ink) -> Table:
+def _table(records: Sequence[StepRecord], ink: Ink) -> Block:
     mixed = len({record.source for record in records}) > 1
     shown = [(label, field) for label, field in QUANTITIES if any(getattr(record, field) is not None for record in records)]
-    table = Table.grid(padding=(0, 3, 0, 0))
-    for _ in range(len(shown) + 1):
-        table.add_column(justify="right", overflow="fold")
-    table.add_column(overflow="fold")
-    table.add_row(ink("step", "dim"), *(ink(label, "dim") for label, _ in shown), "")
+    rows = [[ink("step", "dim"), *(ink(label, "dim") for label, _ in shown), ink("")]]
     for record in records:
         values = [getattr(record, field) for _, field in shown]
         remarks = [text for text in ("skipped" if record.skipped else "", _SOURCES[record.source] if mixed else "") if text]
         cells = [ink(number(value), "" if value is None or math.isfinite(value) else "bold red") for value in values]
-        table.add_row(ink(str(record.step)), *cells, ink(", ".join(remarks), "dim"))
-    return table
+        rows.append([ink(str(record.step)), *cells, ink(", ".join(remarks), "dim")])
+    return Grid.fitted(rows, gap=3, right=range(len(shown) + 1))

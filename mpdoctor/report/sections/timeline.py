@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import math
 
-from rich.console import RenderableType
-
 from mpdoctor.core.report import Report, TimelineEntry
 from mpdoctor.report.numbers import dtype, number
 from mpdoctor.report.places import place, source
 from mpdoctor.report.sections.ink import Ink
+from mpdoctor.report.sections.layout import Block
 
 MOST_ROWS = 24
 _AROUND = 3
@@ -20,7 +19,7 @@ _INDENT = 14
 MARKERS = {"origin": ("✗", "bold red"), "harm": ("!", "red"), "spread": ("·", "red")}
 
 
-def timeline(report: Report, ink: Ink) -> list[RenderableType]:
+def timeline(report: Report, ink: Ink) -> list[Block]:
     """One row per place, in execution order; long timelines keep the rows around the marked ones."""
     entries = report.timeline
     if not entries or ink.quiet:
@@ -28,7 +27,7 @@ def timeline(report: Report, ink: Ink) -> list[RenderableType]:
     steps = sorted({entry.site.step for entry in entries})
     name = f"Step {steps[0]}" if len(steps) == 1 else f"Steps {steps[0]} to {steps[-1]}"
     legend = "✗ begins here  ! does harm  · spreads" if any(entry.marker for entry in entries) else ""
-    parts: list[RenderableType] = [ink.title(f"{name}, from input to optimizer", legend)]
+    parts: list[Block] = [ink.title(f"{name}, from input to optimizer", legend)]
     previous = -1
     for index in _kept(entries):
         if index > previous + 1:
@@ -40,14 +39,14 @@ def timeline(report: Report, ink: Ink) -> list[RenderableType]:
     return parts
 
 
-def _entry(entry: TimelineEntry, ink: Ink) -> list[RenderableType]:
+def _entry(entry: TimelineEntry, ink: Ink) -> list[Block]:
     """A row, and below it over the full width what happened there."""
     mark, style = MARKERS.get(entry.marker, (" ", ""))
     row = ink.grid(*_COLUMNS)
     row.add_row(
         ink(mark, style), ink(entry.site.phase.value, "dim"), ink(place(entry.site), style), ink(dtype(entry.dtype), "dim"), ink(_amax(entry), style)
     )
-    parts: list[RenderableType] = [row]
+    parts: list[Block] = [row]
     if entry.note:
         parts.append(ink.indented(ink(entry.note, "dim"), _INDENT))
     if entry.marker in ("origin", "harm") and entry.site.source:
@@ -55,7 +54,7 @@ def _entry(entry: TimelineEntry, ink: Ink) -> list[RenderableType]:
     return parts
 
 
-def _left_out(count: int, ink: Ink) -> RenderableType:
+def _left_out(count: int, ink: Ink) -> Block:
     return ink.indented(ink(f"… {count} more", "dim"), _INDENT)
 
 
