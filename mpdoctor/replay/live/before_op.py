@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
@@ -42,8 +43,11 @@ class Before:
 
 
 @own_look
-def look_before(plan: OpPlan, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Before:
-    """Status of what the op is about to modify, and a copy of small inputs. Other inputs can still be read afterwards."""
+def look_before(plan: OpPlan, args: tuple[Any, ...], kwargs: dict[str, Any], finite: Collection[int]) -> Before:
+    """Status of what the op is about to modify, and a copy of small inputs. Other inputs can still be read afterwards.
+
+    `finite` holds the memory that is known to hold finite values only.
+    """
     written = _written(plan, args, kwargs)
     inputs = floating_in(args) + floating_in(kwargs)
     before = Before(written, inputs, [None] * len(inputs))
@@ -56,8 +60,12 @@ def look_before(plan: OpPlan, args: tuple[Any, ...], kwargs: dict[str, Any]) -> 
         before.found_inf = args[1]
     else:
         memory = {storage_key(t) for t in written}
-        before.statuses = [(FINITE if plan.overwrites else status(t)) if storage_key(t) in memory else None for t in inputs]
+        before.statuses = [_status_before(plan, t, finite) if storage_key(t) in memory else None for t in inputs]
     return before
+
+
+def _status_before(plan: OpPlan, tensor: torch.Tensor, finite: Collection[int]) -> int:
+    return FINITE if plan.overwrites or storage_key(tensor) in finite else status(tensor)
 
 
 def statuses_of(tensors: list[torch.Tensor]) -> tuple[list[torch.Tensor], list[int]]:

@@ -339,7 +339,7 @@ class Interception:
 
     def _look_at_grads(self, optimizer: Any) -> None:
         with _disable_current_modes():
-            self.watch.look_at_grads(optimizer)
+            self.watch.look_at_grads(optimizer, self.tracer.squares if self.tracer is not None else {})
         if self.tracer is not None and self.watch.nonfinite:
             for name, parameter in self.watch.parameters_of(optimizer):
                 if parameter.grad is not None:

@@ -9,8 +9,11 @@ from typing import Any
 
 _UNREAD_OPS = ("empty", "new_empty", "resize", "_unsafe_view", "detach", "lift_fresh", "_local_scalar_dense", "_nested")
 """Results that are views, no tensors, or uninitialised memory."""
+_UNINITIALISED = ("empty", "new_empty", "resize")
 _OVERWRITING = ("copy_", "fill_", "zero_", "normal_", "uniform_", "bernoulli_", "exponential_", "random_")
 """In-place ops to which the old values do not matter."""
+_DRAWING = ("bernoulli_", "uniform_", "random_")
+"""They draw finite numbers, whatever was there before."""
 _REARRANGING = ("clone", "stack", "cat", "select_backward", "slice_backward")
 """Their results hold only values of their inputs, and zeros."""
 _NAN_REPLACING = ("nan_to_num", "nan_to_num_", "nansum")
@@ -26,8 +29,10 @@ class OpPlan:
         label: its name for people, `aten.addmm`.
         short: the name without namespace.
         read: whether its results are looked at. Views are not: their values have been.
+        uninitialised: whether it hands out memory that holds anything.
         written: position and name of each argument that it modifies.
         overwrites: whether the old values of those do not matter.
+        draws: whether it writes random numbers that are finite for any arguments.
         copies: whether its results hold only values of its inputs, and zeros, in another order, dtype or device.
         unscales: whether it is the GradScaler's own check, which tells by itself whether a gradient was bad.
         replaces_nan: whether it may hide NaN.
@@ -39,8 +44,10 @@ class OpPlan:
     label: str
     short: str
     read: bool
+    uninitialised: bool
     written: tuple[tuple[int, str], ...]
     overwrites: bool
+    draws: bool
     copies: bool
     unscales: bool
     replaces_nan: bool
@@ -65,8 +72,10 @@ def plan_of(func: Any) -> OpPlan:
         label=schema.name.replace("::", "."),
         short=short,
         read=not short.startswith(_UNREAD_OPS) and (bool(written) or not view),
+        uninitialised=short.startswith(_UNINITIALISED),
         written=tuple(written),
         overwrites=short in _OVERWRITING,
+        draws=short in _DRAWING,
         copies=short == "_to_copy" or short in _REARRANGING,
         unscales=short == "_amp_foreach_non_finite_check_and_unscale_",
         replaces_nan=short in _NAN_REPLACING,

@@ -31,6 +31,7 @@ from mpdoctor.replay.live.finiteness import (
     status,
     status_of,
     storage_key,
+    sum_of_squares,
     tensors_in,
     versions,
 )
@@ -71,6 +72,8 @@ class OpTracer(StepMode):
         self._provenance: dict[int, Event | External] = {}
         self._finite: set[int] = set()
         """Memory that holds only finite values, as far as the traced ops wrote it."""
+        self.squares: dict[int, float] = {}
+        """Sum of squares of memory that one op of the backward pass filled, by address: a gradient need not be read again for its norm."""
         self._carried: set[tuple[int, Phase]] = set()
         self._known: dict[int, tuple[str, str, torch.Tensor]] = {}
         self._forward_sites: dict[int, ForwardSite] = {}
@@ -101,7 +104,8 @@ class OpTracer(StepMode):
             yield
         finally:
             self.phase, self.optimizer_name = outer
-            self._finite.clear()  # an optimizer writes where the tracer does not look
+            self._finite.clear()
+            self.squares.clear()  # an optimizer writes where the tracer does not look
 
     @own_look
     def _know_gradients(self) -> None:
@@ -135,7 +139,7 @@ class OpTracer(StepMode):
             return func(*args, **kwargs)
         plan = plan_of(func)
         node = torch._C._current_autograd_node()
-        before = look_before(plan, args, kwargs) if plan.written and plan.read else None
+        before = look_before(plan, args, kwargs, self._finite) if plan.written and plan.read else None
         if before is not None and self._usage is not None and self.phase is not Phase.OPTIMIZER:
             with torch._C.DisableTorchFunction():
                 self._usage.addition(plan, args, kwargs)
@@ -149,13 +153,13 @@ class OpTracer(StepMode):
         with torch._C.DisableTorchFunction():
             if node is None or torch.is_grad_enabled():
                 self._remember_forward_site(plan.label)
-            if plan.read:
+            if plan.uninitialised:
+                self._not_finite(out)
+            elif plan.read:
                 self._look_after(plan, func, node, args, kwargs, out, before)
         return out
 
-    def _look_after(
-        self, plan: OpPlan, func: Any, node: Any, args: tuple[Any, ...], kwargs: dict[str, Any], out: Any, before: Before | None
-    ) -> None:
+    def _look_after(self, plan: OpPlan, func: Any, node: Any, args: tuple[Any, ...], kwargs: dict[str, Any], out: Any, before: Before | None) -> None:
         """Read what the op made; record what is not finite."""
         kept = before.args if before is not None else None
         phase = self._phase_name(node)
@@ -163,7 +167,11 @@ class OpTracer(StepMode):
             self._note_usage(self._usage, plan, func, node, args, kwargs, out, kept)
         made = [out] if isinstance(out, torch.Tensor) else floating_in(out)
         results = made if before is None else before.written + _fresh(made, args, kwargs)
-        if (before is not None and before.unscaled_well(args)) or (phase is Phase.BACKWARD and plan.copies and self._copies_finite(args, out)):
+        if (
+            plan.draws
+            or (before is not None and before.unscaled_well(args))
+            or (phase is Phase.BACKWARD and plan.copies and self._copies_finite(args, out))
+        ):
             for tensor in results:
                 self._finite_now(tensor)
             return
@@ -174,10 +182,12 @@ class OpTracer(StepMode):
             flat = readable(tensor)
             if flat is None:
                 continue
-            if phase is Phase.BACKWARD and flat.dtype in _WIDE and math.isfinite(flat.sum().item()):
+            if phase is Phase.BACKWARD and flat.dtype in _WIDE:
                 # How large these get matters to no format. A sum takes half the time, and none that holds NaN or infinity is finite.
-                self._finite_now(tensor)
-                continue
+                squares = sum_of_squares(flat)
+                if math.isfinite(flat.sum().item() if squares is None else squares):
+                    self._finite_now(tensor, squares)
+                    continue
             smallest, largest = torch.aminmax(flat)
             low, high = smallest.item(), largest.item()
             key = (module, phase, dtype_name(tensor.dtype))
@@ -188,23 +198,32 @@ class OpTracer(StepMode):
                     self.seen.amax[key] = magnitude
             else:
                 bad.append((tensor, status_of(low, high)))
-                self._finite.discard(storage_key(tensor))
+                self._not_finite(tensor)
                 self.seen.nonfinite[key] = self.seen.nonfinite.get(key, 0) + 1
         if bad:
             inputs, statuses = before.known(bad) if before is not None else statuses_of(floating_in(args) + floating_in(kwargs))
             rerunnable = before is None or kept is not None
             self._record(func, plan.label, node, args if kept is None else kept, kwargs, inputs, statuses, bad, rerunnable=rerunnable)
 
-    def _finite_now(self, tensor: torch.Tensor) -> None:
+    def _not_finite(self, tensor: torch.Tensor) -> None:
+        """Forget what was known of a tensor's memory."""
+        key = storage_key(tensor)
+        self._finite.discard(key)
+        self.squares.pop(key, None)
+
+    def _finite_now(self, tensor: torch.Tensor, squares: float | None = None) -> None:
         """Note that all values of a tensor are finite. One that is a part of its memory says nothing about the rest."""
         if tensor.layout is not torch.strided:
             self._provenance.pop(storage_key(tensor), None)
             return
         storage = tensor.untyped_storage()
+        key = storage.data_ptr()
+        self.squares.pop(key, None)
         if storage.nbytes() == tensor.nbytes:
-            key = storage.data_ptr()
             self._finite.add(key)
             self._provenance.pop(key, None)
+            if squares is not None:
+                self.squares[key] = squares
 
     def _copies_finite(self, args: tuple[Any, ...], copy: torch.Tensor) -> bool:
         """Whether a copy holds only values that were finite when they were made, in a format that holds them too."""

@@ -8,7 +8,9 @@ from typing import Any
 
 import torch
 
-from mpdoctor.replay.live.finiteness import FINITE, own_look, readable, status
+from mpdoctor.replay.live.finiteness import FINITE, own_look, readable, status, sum_of_squares
+
+_NOTHING: Mapping[int, float] = {}
 
 
 class OptimizerWatch:
@@ -54,12 +56,12 @@ class OptimizerWatch:
         return self.optimizers[0] if self.optimizers else None
 
     @own_look
-    def look_at_grads(self, optimizer: Any) -> None:
-        """Norm of the optimizer's gradients; names of those that are not finite."""
+    def look_at_grads(self, optimizer: Any, squares: Mapping[int, float] = _NOTHING) -> None:
+        """Norm of the optimizer's gradients; names of those that are not finite. `squares` as for `norm_of`."""
         if optimizer not in self.optimizers:
             self.optimizers.append(optimizer)
         named = [(n, p.grad) for n, p in self.parameters_of(optimizer) if p.grad is not None]
-        norm = norm_of([g for _, g in named])
+        norm = norm_of([g for _, g in named], squares)
         if not math.isfinite(norm):
             self.nonfinite = [n for n, g in named if status(g) != FINITE]
         else:
@@ -114,17 +116,31 @@ class OptimizerWatch:
 
 @own_look
 @torch.no_grad()
-def norm_of(tensors: Sequence[torch.Tensor]) -> float:
-    """L2 norm of all values, accumulated in fp32 (fp64 for fp64); 0.0 for nothing."""
-    flat = [f for f in map(readable, tensors) if f is not None]
-    low = [f for f in flat if f.dtype is not torch.float64]
-    norms = list(torch._foreach_norm(low, 2, dtype=torch.float32)) if low else []
-    if len(low) < len(flat):
-        norms += [n.float() for n in torch._foreach_norm([f for f in flat if f.dtype is torch.float64], 2)]
-    if not norms:
-        return 0.0
-    by_device = [n.cpu() if n.device.type != "cpu" else n for n in norms]
-    total = float(torch.linalg.vector_norm(torch.stack(by_device).double()))
+def norm_of(tensors: Sequence[torch.Tensor], squares: Mapping[int, float] = _NOTHING) -> float:
+    """L2 norm of all values, accumulated in fp32 (fp64 for fp64); 0.0 for nothing.
+
+    `squares` holds sums of squares that are known already, by address of the memory that a tensor fills.
+    """
+    sums: list[float] = []
+    low: list[torch.Tensor] = []
+    wide: list[torch.Tensor] = []
+    for tensor in tensors:
+        flat = readable(tensor)
+        if flat is None:
+            continue
+        known = squares.get(tensor.untyped_storage().data_ptr()) if squares and tensor.layout is torch.strided else None
+        if known is None or tensor.untyped_storage().nbytes() != tensor.nbytes:
+            known = sum_of_squares(flat)
+        if known is not None:
+            sums.append(known)
+        else:
+            (wide if flat.dtype is torch.float64 else low).append(flat)
+    norms = [*torch._foreach_norm(low, 2, dtype=torch.float32)] if low else []
+    norms += [n.float() for n in torch._foreach_norm(wide, 2)] if wide else []
+    if norms:
+        by_device = [n.cpu() if n.device.type != "cpu" else n for n in norms]
+        sums.append(float(torch.stack(by_device).double().square().sum()))
+    total = math.sqrt(math.fsum(sums)) if all(map(math.isfinite, sums)) else sum(sums)
     if math.isinf(total) and all(status(t) == FINITE for t in tensors):
         return 3.4028234663852886e38  # the squares overflowed, not the values
     return total
