@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 
 _SIZE = re.compile(r"(?<![A-Za-z0-9.])(\d+(?:[._]\d+)?)\s?([bBmM])(?![A-Za-z0-9])")
+_DECIMAL = re.compile(r"(?<![0-9])(0|1(?=_[57]b))_(\d+b)")
+"""`qwen2_0_5b`, `qwen3_1_7b`: names of functions cannot hold a point. (`llama3_1_8b` is version 3.1.)"""
 _MIXTURE = re.compile(r"(\d+)x(\d+(?:\.\d+)?)[bB]")
 _FAMILIES = (
     # The first match wins: longer names first.
@@ -45,7 +47,7 @@ def model_family(name: str) -> str | None:
 
 def parameter_count(name: str) -> int | None:
     """The number of parameters that a model's name tells (`7b`, `350M`, `8x7B`, `t5-base`), or None."""
-    base = name.rstrip("/").rsplit("/", 1)[-1]
+    base = _DECIMAL.sub(r"\1.\2", name.rstrip("/").rsplit("/", 1)[-1])
     if match := _MIXTURE.search(base):
         return int(int(match[1]) * float(match[2]) * 1e9)
     if match := _SIZE.search(base.replace("-", " ").replace("_", " ").replace("/", " ")):

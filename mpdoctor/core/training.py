@@ -49,6 +49,11 @@ class Setting(Generic[T]):
         """Whether the user's own files set it."""
         return self.origin is Origin.EXPLICIT
 
+    @property
+    def written(self) -> bool:
+        """Whether a file has a word on it, even one that cannot be resolved. What is not written takes the framework's default."""
+        return self.origin is not Origin.DEFAULT and self.at is not None
+
     def becomes(self, value: Any, note: str | None = None) -> Setting[Any]:
         """What follows from this setting: another value with the same origin and place."""
         return Setting(value, self.origin, self.at, self.raw, note or self.note)

@@ -134,7 +134,7 @@ def _fp8(reader: Reader) -> Fields:
         "fp8_recipe": reader.text(*_flag("fp8-recipe"), default="delayed", note=VERSION),
         "fp8_history": reader.integer(*_flag("fp8-amax-history-len"), default=1, note=VERSION),
         "fp8_amax": reader.text(*_flag("fp8-amax-compute-algo"), default="most_recent", note=VERSION),
-        "fp8_edges_bf16": edges if edges.known else reader.constant(False, VERSION, key="first-last-layers-bf16"),
+        "fp8_edges_bf16": edges if edges.written else reader.constant(False, VERSION, key="first-last-layers-bf16"),
         "fp8_attention": _either(reader.flag(*_flag("fp8-dot-product-attention")), reader.flag(*_flag("fp8-multi-head-attention"))),
     }
 
@@ -147,9 +147,9 @@ def _warmup(reader: Reader) -> Fields:
     steps, share, samples = (reader.number(*_flag(f"lr-warmup-{kind}")) for kind in ("iters", "fraction", "samples"))
     if share.known:
         return {"warmup_ratio": share}
-    if samples.value:
+    if samples.written and samples.value != 0:
         return {}  # some warm-up, of unknown length in steps
-    return {"warmup_steps": steps if steps.known else reader.constant(0.0, VERSION, key="lr-warmup-iters")}
+    return {"warmup_steps": steps if steps.written else reader.constant(0.0, VERSION, key="lr-warmup-iters")}
 
 
 def _softmax(reader: Reader) -> Setting[bool]:

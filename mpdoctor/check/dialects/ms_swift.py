@@ -65,12 +65,12 @@ def lift(reader: Reader) -> TrainingConfig:
 
 def _precision(reader: Reader, method: Setting[str]) -> Fields:
     fp16, bf16, dtype = reader.flag("fp16"), reader.flag("bf16"), reader.dtype("torch_dtype")
-    if not fp16.known and not bf16.known:
+    if not fp16.written and not bf16.written:
         if not dtype.known:
             return {}  # from the model's config.json when it loads
         compute = dtype.becomes("bf16" if dtype.value == "bf16" else "fp16", "ms-swift derives fp16/bf16 from torch_dtype")
     else:
-        compute = hf.switches(bf16 if bf16.known else fp16.becomes(False), fp16 if fp16.known else bf16.becomes(False))
+        compute = hf.switches(bf16 if bf16.written else fp16.becomes(False), fp16 if fp16.written else bf16.becomes(False))
     asked: Fields = {"fp16_requested": fp16, "bf16_requested": bf16}
     fields = asked | {"compute_dtype": compute, "param_dtype": dtype} | hf.scaling(reader, compute) | hf.mode_of(compute, dtype, method)
     if fields.get("precision_mode", UNKNOWN).value == "weights_lowp_autocast" and not reader.has("deepspeed"):

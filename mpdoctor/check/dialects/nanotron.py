@@ -27,7 +27,7 @@ def lift(reader: Reader) -> TrainingConfig:
         **joined(
             _precision(reader),
             optimizer_settings(reader.text(f"{factory}.name", default="adamW", note=VERSION)),
-            clipping(clip) if clip.known else {"clip_kind": reader.constant("none", VERSION, key="optimizer.clip_grad")},
+            clipping(clip) if clip.written else {"clip_kind": reader.constant("none", VERSION, key="optimizer.clip_grad")},
         ),
         lr=reader.number(f"{schedule}.learning_rate"),
         eps=reader.number(f"{factory}.adam_eps", "optimizer.adam_eps"),

@@ -34,7 +34,7 @@ def lift(reader: Reader) -> TrainingConfig:
         **joined(
             _precision(reader),
             optimizer_settings(reader.text("optimizer.name")),
-            (clipping(clip) if clip.known else {"clip_kind": reader.constant("none", VERSION, key="max_grad_norm")}),
+            (clipping(clip) if clip.written else {"clip_kind": reader.constant("none", VERSION, key="max_grad_norm")}),
         ),
         lr=reader.number("optimizer.learning_rate"),
         eps=reader.number("optimizer.eps", default=1e-5, note=VERSION),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 
 from mpdoctor.check.scripts.model import Op, Place, Script, same, within
@@ -17,6 +18,8 @@ _KEEPERS = (
 _BOUNDED = (
     "clamp", "clip", "clamp_max", "minimum", "log_softmax", "logsigmoid", "tanh", "sigmoid", "hardtanh", "normalize", "cosine_similarity", "softmax",
 )  # fmt: skip
+_LOG_PROBABILITY = re.compile(r"log_?p(?:rob|$|_|s$)", re.IGNORECASE)
+"""Names of logarithms of probabilities, which are never positive."""
 _EPS_WORDS = ("eps", "tiny", "smooth", "delta", "jitter", "floor", "min_")
 
 
@@ -93,6 +96,8 @@ def never_large(script: Script, node: ast.expr, context: Context, depth: int = 0
     """Whether an exponent is bounded above: negated squares, `x - x.max()`, log-probabilities, clamped values."""
     if depth > 6:
         return False
+    if isinstance(node, (ast.Name, ast.Attribute)) and _LOG_PROBABILITY.search(node.id if isinstance(node, ast.Name) else node.attr):
+        return True
     node, context = script.resolve(node, context)
     match node:
         case ast.Constant():

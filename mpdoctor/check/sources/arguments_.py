@@ -71,6 +71,7 @@ def _tree(words: list[Word], path: str) -> Node:
             index += 1
             continue
         values: list[Node] = []
+        first = index
         if flag[2] is not None:
             values.append(_scalar(flag[2], word, path, len(word.text) - len(flag[2])))
         else:
@@ -83,6 +84,8 @@ def _tree(words: list[Word], path: str) -> Node:
         if len(values) > 1:
             value = Node(values, path, word.line, word.column, word.line, word.column)
         value.line, value.column = word.line, word.column
+        if any(part.conditional for part in words[first : index + 1]):
+            value.pending = "set only where a test of the script says so"
         _put(root, flag[1].replace("-", "_").split("."), value)
         index += 1
     return root

@@ -102,7 +102,7 @@ class _Scanner:
             child = self.value(depth + 1)
             child.line, child.column = self.place(start)
             if name in members:
-                self.duplicates.append(Duplicate(name, members[name].span(name), child.span(name)))
+                self.duplicates.append(Duplicate(name, members[name].span(name), child.span(name), child.same_scalar(members[name])))
             members[name] = child
         return made
 

@@ -78,6 +78,10 @@ class Node:
         """The scalar; None for mappings and sequences."""
         return None if isinstance(self.value, (dict, list)) else self.value
 
+    def same_scalar(self, other: Node) -> bool:
+        """Whether both are the same scalar."""
+        return not isinstance(self.value, (dict, list)) and not isinstance(other.value, (dict, list)) and self.value == other.value
+
     def get(self, path: str) -> Node | None:
         """The node at a dotted path (`optimizer.params.lr`; numbers index lists), or None."""
         node: Node | None = self
@@ -112,11 +116,12 @@ class Node:
 
 
 class Duplicate(NamedTuple):
-    """A key that stands twice in one mapping: its name, where first, where again."""
+    """A key that stands twice in one mapping: its name, where first, where again, and whether with the same scalar."""
 
     key: str
     first: FileSpan
     again: FileSpan
+    same: bool = False
 
 
 class Document:

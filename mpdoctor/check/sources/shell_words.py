@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass, replace
 
 from mpdoctor.check.sources.node import MAX_NODES
+from mpdoctor.check.sources.shell_branches import branches
 from mpdoctor.core.errors import UnreadableInput
 
 _ASSIGNMENT = re.compile(r"(?:export\s+)?([A-Za-z_]\w*)(\+?)=(.*)", re.DOTALL)
@@ -14,6 +15,8 @@ _WHOLE = re.compile(r"\$\{?([A-Za-z_]\w*)(\[[@*]\])?\}?")
 _CLOSERS = {"(": ")", "{": "}"}
 _HEREDOC = re.compile(r"<<-?[ \t]*[\"']?([A-Za-z_]\w*)[\"']?")
 _MAX_EXPANSIONS = 10_000
+_NOT_TAKEN = -1
+"""Stands in a word's branch for "when the branch is not taken"."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +27,10 @@ class Word:
     line: int
     column: int
     quoted: bool = False
+    branch: tuple[int, ...] = ()
+    """The `if` and `case` branches and `&&` lists, from the outermost, in which a variable got this word."""
+    conditional: bool = False
+    """Whether it depends on a test whether this word is there."""
 
 
 def commands(text: str, path: str) -> list[list[Word]]:
@@ -31,17 +38,16 @@ def commands(text: str, path: str) -> list[list[Word]]:
     found: list[list[Word]] = []
     values: dict[str, list[Word]] = {}
     spent = 0
-    for statement in _statements(text, path):
+    for statement, branch in branches(_statements(text, path)):
         words: list[Word] = []
         for index, word in enumerate(statement):
             assigned = _ASSIGNMENT.fullmatch(word.text) if not words else None
             if assigned and not word.quoted_name:
-                parts = [w for part in word.parts for w in _expanded(part, values)]
-                values[assigned[1]] = [*values.get(assigned[1], []), *parts] if assigned[2] else parts
+                values[assigned[1]] = _assigned(assigned[1], word.parts, values, branch, adds=bool(assigned[2]))
             elif index == 0 and word.text == "export":
                 continue
             else:
-                words += [w for part in word.parts for w in _expanded(part, values)]
+                words += [w for part in word.parts for w in _expanded(part, values, branch)]
             spent += len(words) + 1
             if spent > MAX_NODES or sum(map(len, values.values())) > _MAX_EXPANSIONS:
                 raise UnreadableInput(f"{path}:{word.line}: more words than any launch script has")
@@ -50,24 +56,48 @@ def commands(text: str, path: str) -> list[list[Word]]:
     return found
 
 
-def _expanded(word: Word, values: dict[str, list[Word]]) -> list[Word]:
+def _assigned(name: str, parts: list[Word], values: dict[str, list[Word]], branch: tuple[int, ...], *, adds: bool) -> list[Word]:
+    """What a variable may hold after an assignment. `ARGS=("${ARGS[@]}" --fp16)` adds to it as `ARGS+=(--fp16)` does."""
+    before, kept = values.get(name, []), adds
+    words: list[Word] = []
+    for part in parts:
+        whole = _WHOLE.fullmatch(part.text)
+        if whole and whole[1] == name:
+            kept = True
+        else:
+            words += [replace(word, branch=branch) for word in _expanded(part, values, branch)]
+    return [*before, *words] if kept else [*_surviving(before, branch), *words]
+
+
+def _surviving(words: list[Word], branch: tuple[int, ...]) -> list[Word]:
+    """What a variable may still hold after an assignment in a branch: its earlier value, where the branch may not be taken."""
+    return [replace(word, branch=(*branch, _NOT_TAKEN)) for word in words if word.branch[: len(branch)] != branch]
+
+
+def _expanded(word: Word, values: dict[str, list[Word]], branch: tuple[int, ...]) -> list[Word]:
     """A word with its variables replaced; a whole-word variable gives the words of its value, at their own places."""
     if "$" not in word.text:
         return [word]
     whole = _WHOLE.fullmatch(word.text)
     if whole and whole[1] in values and (not word.quoted or whole[2]):
-        return values[whole[1]]
+        return [replace(value, conditional=value.conditional or _uncertain(value, branch)) for value in values[whole[1]]]
 
     def put(match: re.Match[str]) -> str:
         name = match[1] or match[3]
         if name in values:
-            return " ".join(value.text for value in values[name])
+            uncertain = any(value.conditional or _uncertain(value, branch) for value in values[name])
+            return match[0] if uncertain else " ".join(value.text for value in values[name])
         return match[2].strip("\"'") if match[2] else match[0]
 
     text = _VARIABLE.sub(put, word.text)
     if len(text) > 100_000:
         return [word]
     return [replace(word, text=text)]
+
+
+def _uncertain(word: Word, branch: tuple[int, ...]) -> bool:
+    """Whether a variable got a word in a branch that need not be taken where it is used."""
+    return word.branch != branch[: len(word.branch)]
 
 
 @dataclass(slots=True)
@@ -81,9 +111,11 @@ class _Raw:
     quoted_name: bool = False
 
 
-def _statements(text: str, path: str) -> list[list[_Raw]]:
-    found: list[list[_Raw]] = []
+def _statements(text: str, path: str) -> list[tuple[list[_Raw], str]]:
+    """The statements, each with the operator before it (`&&`, `||`, `;;`; empty for any other)."""
+    found: list[tuple[list[_Raw], str]] = []
     current: list[_Raw] = []
+    operator = ""
     at, line, start_of_line = 0, 1, 0
     size = len(text)
     heredocs: list[str] = []
@@ -91,11 +123,13 @@ def _statements(text: str, path: str) -> list[list[_Raw]]:
         char = text[at]
         if char == "\\" and text[at + 1 : at + 2] == "\n":
             at, line, start_of_line = at + 2, line + 1, at + 2
-        elif char == "\n" or char in ";&|":
+        elif char == "\n" or char in ";&|)":  # a bracket closes a subshell or a pattern of `case`
             if current:
-                found.append(current)
-                current = []
-            at += 1
+                found.append((current, operator))
+                current, operator = [], ""
+            double = text[at : at + 2] in ("&&", "||", ";;")
+            operator = text[at : at + 2] if double else operator if char == "\n" else ""
+            at += 2 if double else 1
             if char == "\n":
                 for delimiter in heredocs:
                     end = _after_heredoc(text, at, delimiter)
@@ -110,13 +144,13 @@ def _statements(text: str, path: str) -> list[list[_Raw]]:
         elif match := _HEREDOC.match(text, at):
             heredocs.append(match[1])
             at = match.end()
-        elif char in "(){}<>" and not text.startswith("${", at):
+        elif char in "({}<>" and not text.startswith("${", at):
             at += 1
         else:
             word, at, line, start_of_line = _word(text, at, line, start_of_line, path)
             current.append(word)
     if current:
-        found.append(current)
+        found.append((current, operator))
     return found
 
 

@@ -180,7 +180,7 @@ class _Open:
         name = key.raw if key.raw is not None else f"<{type(key.value).__name__}>"
         if name in self.places:
             first, again = self.places[name], key
-            self.builder.duplicates.append(Duplicate(name, first.span(name), again.span(name)))
+            self.builder.duplicates.append(Duplicate(name, first.span(name), again.span(name), child.same_scalar(self.node.mapping[name])))
         self.places[name] = key
         # An alias shares its node with the anchor's place, so it is copied (not its children) before it gets a place of its own.
         if child.line != child.value_line or child.column != child.value_column or id(child) in self.builder.shared:

@@ -220,3 +220,37 @@ def test_shell_quoting_as_scripts_have_it():
         "note": None,
     }
     assert document.root.mapping["bf16"].line == 9
+
+
+def flags(text: str) -> dict[str, object]:
+    """Value of each flag of the last command; `?` where a test of the script decides."""
+    root = load("run.sh", "#!/bin/bash\n" + text)[-1].root
+    return {key: "?" if child.pending else child.raw for key, child in root.mapping.items()}
+
+
+def test_flags_that_a_test_of_the_script_adds_are_open():
+    text = 'A="--bf16"\n[ "$X" = 1 ] && A+=" --fp16"\nif [ $Y ]; then A+=" --tf32"; fi\npython train.py $A --lr 1e-4\n'
+    assert flags(text) == {"bf16": "true", "fp16": "?", "tf32": "?", "lr": "1e-4"}
+
+
+def test_a_value_that_one_branch_changes_is_open():
+    assert flags("LR=1e-4\nif [ $Y ]; then\n  LR=3e-4\nfi\npython train.py --lr $LR --eps 1e-6\n") == {"lr": "?", "eps": "1e-6"}
+    assert flags('LR=1e-4\nif [ $Y ]; then LR=3e-4; fi\npython train.py --lr="$LR"\n') == {"lr": "?"}
+
+
+def test_branches_of_case_are_open():
+    assert flags('case $P in\n  a) W="--fp16" ;;\n  *) W="--bf16" ;;\nesac\npython train.py $W --lr 1\n') == {"fp16": "?", "bf16": "?", "lr": "1"}
+
+
+def test_what_is_set_in_the_branch_that_runs_it_is_settled():
+    assert flags('if [ $T ]; then\n  A="--fp16"\n  python train.py $A --lr 1\nfi\n') == {"fp16": "true", "lr": "1"}
+    assert flags("cd src && export LR=1e-4 && python train.py --lr $LR\n") == {"lr": "1e-4"}
+
+
+def test_an_array_that_takes_itself_up_is_added_to():
+    text = 'A=(--bf16 --lr 1)\nif [ $T ]; then\n  A=("${A[@]}" --fp16)\nfi\npython train.py "${A[@]}"\n'
+    assert flags(text) == {"bf16": "true", "lr": "1", "fp16": "?"}
+
+
+def test_a_loop_runs():
+    assert flags("for i in 1 2; do\n  A='--fp16'\ndone\npython train.py $A --lr 1\n") == {"fp16": "true", "lr": "1"}

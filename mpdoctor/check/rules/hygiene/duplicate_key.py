@@ -48,7 +48,7 @@ def _check(run: CheckSubject) -> Iterator[Hit]:
                 message=f"`{duplicate.key}` stands twice; "
                 + ("DeepSpeed refuses to start" if raises else f"the one at line {duplicate.first.line} is ignored"),
                 at=duplicate.again,
-                severity=Severity.ERROR if raises else None,
+                severity=Severity.ERROR if raises else Severity.INFO if duplicate.same else None,
                 related=(duplicate.first,),
                 identity=duplicate.key,
                 remedy=Remedy(text="Keep one of them."),

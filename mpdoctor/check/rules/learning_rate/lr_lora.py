@@ -1,7 +1,7 @@
 """A learning rate too high for LoRA.
 
 What it looks for
-LoRA or QLoRA with an Adam-like optimizer above 1e-3 (warning) or 1e-2 (error).
+LoRA or QLoRA with an Adam-like optimizer above 1e-3 (2e-3 for models below 3 billion parameters): a warning; above 1e-2: an error.
 
 Why training breaks
 Adapters bear a higher rate than full fine-tuning because B starts at zero and only a low-rank product moves. The product grows with both factors
@@ -51,7 +51,8 @@ def _check(run: CheckSubject) -> Iterator[Hit]:
     lr = config.lr
     if config.method.value not in ("lora", "qlora") or not run.adam or config.lr_is_peak.value is False or not run.language:
         return
-    if lr.value is not None and lr.value > limits.lr_lora:
+    limit = limits.lr_lora_small if config.n_params.value is not None and config.n_params.value < 3_000_000_000 else limits.lr_lora
+    if lr.value is not None and lr.value > limit:
         yield Hit(
             message=f"{shown(lr)}: too high for LoRA; shipped recipes use 1e-4 to 3e-4",
             setting=lr,

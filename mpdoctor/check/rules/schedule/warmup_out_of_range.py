@@ -1,7 +1,7 @@
 """Warm-up that takes most of the run, or more than all of it.
 
 What it looks for
-Warm-up steps at or above the total, or a warm-up share above one half.
+Warm-up steps at or above the total, or a warm-up share above one half (an error above 1).
 
 Why training breaks
 The learning rate never reaches its peak, or reaches it when the run is over. Often a number of steps was written where a share is meant, or the
@@ -9,7 +9,7 @@ other way
 round.
 
 When it is fine
-Warm-up of a schedule that is continued by another run.
+Warm-up of a schedule that is continued by another run; a few steps to see whether everything runs.
 
 Example
 ```yaml hf_trainer bad
@@ -55,7 +55,12 @@ def _check(run: CheckSubject) -> Iterator[Hit]:
             remedy=Remedy(text="Use 1 to 3 % of the steps."),
         )
     if ratio.explicit and ratio.value is not None and ratio.value > run.thresholds.warmup_share and not steps.value:
-        yield Hit(message=f"{shown(ratio)}: warm-up takes {ratio.value:.0%} of the run", setting=ratio, remedy=Remedy(text="Use 0.01 to 0.1."))
+        yield Hit(
+            message=f"{shown(ratio)}: warm-up takes {ratio.value:.0%} of the run",
+            setting=ratio,
+            severity=Severity.ERROR if ratio.value > 1 else None,
+            remedy=Remedy(text="Use 0.01 to 0.1."),
+        )
 
 
-RULE = Rule(code="CFG312", severity=Severity.ERROR, check=_check)
+RULE = Rule(code="CFG312", severity=Severity.WARNING, check=_check)
