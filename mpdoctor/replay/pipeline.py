@@ -20,6 +20,7 @@ from mpdoctor.core.rule import RuleRun, Skipped, selected
 from mpdoctor.replay.autopsy import autopsy
 from mpdoctor.replay.checkpoint_evidence import CheckpointEvidence, judge_checkpoint
 from mpdoctor.replay.checkpoints import Checkpoint, open_checkpoint
+from mpdoctor.replay.data_evidence import judge_data
 from mpdoctor.replay.diagnosis import Diagnosis, Selection, diagnose_recording
 from mpdoctor.replay.history import History, read_history
 from mpdoctor.replay.options import Options
@@ -53,6 +54,7 @@ def replay(options: Options, progress: Progress = SILENT) -> ReplayReport:
     # What the user's own code prints must not get between the lines of the report.
     with redirect_stdout(sys.stderr):
         source, why_not = _session_source(options, evidence)
+        judged = _with_data(judged, source, options)
         diagnosis = _diagnose(source, options, judged, progress) if source is not None else None
     if diagnosis is None:
         report = report_on_files(options, evidence, judged, why_not)
@@ -122,12 +124,22 @@ def replace_findings(judged: RuleRun, findings: tuple[Finding, ...]) -> RuleRun:
     return RuleRun(findings, judged.exclusions, judged.skipped, judged.crashes)
 
 
+def _with_data(judged: RuleRun, source: SessionSource | None, options: Options) -> RuleRun:
+    """With what the rules over training data say, where a source reads some."""
+    evidence = source.data_evidence() if source is not None else None
+    if evidence is None:
+        return judged
+    run = judge_data(evidence)
+    kept = (f for f in run.findings if selected(f.code, f.slug, select=options.select, ignore=options.ignore))
+    return RuleRun((*judged.findings, *kept), judged.exclusions, (*judged.skipped, *run.skipped), (*judged.crashes, *run.crashes))
+
+
 def _session_source(options: Options, evidence: CheckpointEvidence) -> tuple[SessionSource | None, str]:
     """Where sessions come from, or why there is none."""
     checkpoint = evidence.checkpoint
     if options.recipe is None and checkpoint is None and evidence.history is not None:
         return None, "a log alone holds no model; a recipe (--recipe FILE.py) or the checkpoint would let mpdoctor replay the failing steps"
-    if options.recipe is None and (checkpoint is None or not checkpoint.config.get("architectures")):
+    if options.recipe is None and (checkpoint is None or not (checkpoint.config.get("architectures") or checkpoint.adapter_config)):
         return None, "the model cannot be built from these files; a recipe (--recipe FILE.py) would let mpdoctor replay the failing steps"
     if find_spec("torch") is None:
         if options.recipe is None:
@@ -144,18 +156,28 @@ def _session_source(options: Options, evidence: CheckpointEvidence) -> tuple[Ses
     assert checkpoint is not None
     if find_spec("transformers") is None:
         return None, "transformers is not installed; with it (pip install 'mpdoctor[hf]') mpdoctor would build the model and replay the next steps"
-    from mpdoctor.replay.live.hf_checkpoint import HfCheckpointSource, cannot_build
+    from mpdoctor.replay.live.hf_adapter import adapter_obstacle, base_of
+    from mpdoctor.replay.live.hf_checkpoint import HfCheckpointSource
+    from mpdoctor.replay.live.hf_model import why_not
 
-    obstacle = cannot_build(checkpoint, trust_remote_code=options.trust_remote_code)
-    if obstacle is not None:
+    trusted = options.trust_remote_code
+    base, obstacle = None, None
+    if checkpoint.adapter_config is not None:
+        base, obstacle = base_of(checkpoint, options.base)
+        if base is not None:
+            obstacle = adapter_obstacle(checkpoint, base, trust_remote_code=trusted)
+    else:
+        obstacle = why_not(checkpoint, trust_remote_code=trusted)
+    if obstacle:
         return None, obstacle
     source = HfCheckpointSource(
         checkpoint,
+        base=base,
         data=options.data,
         steps=options.steps,
         precision=options.precision,
         device=device,
-        trust_remote_code=options.trust_remote_code,
+        trust_remote_code=trusted,
     )
     return source, ""
 
@@ -167,7 +189,7 @@ def _diagnose(source: SessionSource, options: Options, judged: RuleRun, progress
     try:
         return diagnose(
             source,
-            steps=options.steps,
+            steps=options.steps * source.micro_batches if options.steps is not None else None,
             experiments=options.experiments,
             budget=options.budget,
             progress=progress,

@@ -36,6 +36,8 @@ _NAMES: Mapping[str, tuple[str, ...]] = {
     "seed": ("seed",),
     "data_seed": ("data_seed",),
     "train_sampling_strategy": ("train_sampling_strategy",),
+    "group_by_length": ("group_by_length",),
+    "dataloader_drop_last": ("dataloader_drop_last",),
     "full_determinism": ("full_determinism",),
     "label_smoothing_factor": ("label_smoothing_factor",),
     "gradient_checkpointing": ("gradient_checkpointing", "activation_checkpointing"),

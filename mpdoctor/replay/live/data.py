@@ -7,14 +7,19 @@ from __future__ import annotations
 
 import csv
 import json
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import torch
+
 from mpdoctor.core.errors import MissingDependency, UnreadableInput
 from mpdoctor.replay.live.weights import load_torch_file
 
+TEXTS = ("text", "content", "sentence", "sentence1", "question", "prompt", "input", "review", "body")
+"""Fields that a row's text may stand in, the first that is there wins."""
 _MAX_BYTES = 2 << 30
 """A data file above this size is refused: a replay needs a few batches of it."""
 
@@ -25,6 +30,52 @@ class Row:
 
     values: dict[str, Any]
     line: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """A row with its place, for messages, and the folder that its paths start from."""
+
+    values: dict[str, Any]
+    place: str
+    folder: Path
+
+    def first(self, *names: str) -> Any:
+        """The value of the first of these fields that is there and not null."""
+        return next((self.values[name] for name in names if self.values.get(name) is not None), None)
+
+    def text(self) -> str:
+        """The row's text. Raises UnreadableInput for a row without one."""
+        found = next((self.values[name] for name in TEXTS if isinstance(self.values.get(name), str)), None)
+        if found is None:
+            raise self.refused(f"neither input_ids nor a text ({', '.join(TEXTS[:4])}) in this row")
+        return str(found)
+
+    def array(self, name: str) -> torch.Tensor:
+        """A field as a tensor, NaN where a number is missing. Raises UnreadableInput for anything but a regular array of numbers."""
+        try:
+            tensor = torch.tensor(with_nan(self.values[name]))
+        except (ValueError, TypeError, RuntimeError, OverflowError) as error:
+            raise self.refused(f"the field {name} is no regular array of numbers: {str(error).splitlines()[0]}") from None
+        return tensor.float() if tensor.is_floating_point() else tensor
+
+    def file(self, name: str) -> Path:
+        """A file that the row names, beside the data file. Raises UnreadableInput where it is not there."""
+        path = self.folder / name
+        if not path.is_file():
+            raise self.refused(f"names {name}, which is not there", f"Paths start from {self.folder}.")
+        return path
+
+    def refused(self, why: str, hint: str | None = None) -> UnreadableInput:
+        """The message that this row cannot be used."""
+        return UnreadableInput(f"{self.place}: {why}", hint or f"The row's fields are {', '.join(self.values) or 'none'}.")
+
+
+def with_nan(value: Any) -> Any:
+    """A nested list with NaN where a number is missing (JSON's null)."""
+    if isinstance(value, list):
+        return [with_nan(v) for v in value]
+    return math.nan if value is None else value
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +90,10 @@ class Data:
         """`file:line` of a row, or `file, row n`."""
         line = self.rows[row].line if row < len(self.rows) else None
         return f"{self.path.name}:{line}" if line is not None else f"{self.path.name}, row {row}"
+
+    def sample(self, row: int) -> Sample:
+        """A row with its place."""
+        return Sample(self.rows[row].values, self.place(row), self.path.parent)
 
 
 def read_data(path: Path) -> Data:

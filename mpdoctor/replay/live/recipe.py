@@ -48,6 +48,7 @@ class RecipeSource:
         self.path = path
         self.device = device
         self.real_batches = True
+        self.micro_batches = 1
         self.name = path.name
         self.notes: list[str] = []
         self.steps = steps
@@ -92,6 +93,10 @@ class RecipeSource:
             after_step=getattr(module, "after_step", None),
             settings=settings_from(getattr(module, "CONFIG", {}), self.path),
         )
+
+    def data_evidence(self) -> None:
+        """A recipe makes its own batches: the rows behind them are not known."""
+        return None
 
     def line_of_row(self, step: int, row: int) -> str | None:
         """Recipes make their batches themselves: no line to name."""

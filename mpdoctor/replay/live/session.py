@@ -8,6 +8,8 @@ from typing import Any, Protocol
 
 import torch
 
+from mpdoctor.replay.data_evidence import DataEvidence
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoopSettings:
@@ -66,8 +68,15 @@ class SessionSource(Protocol):
     real_batches: bool
     """Whether the batches are the run's own, and not made up."""
 
+    micro_batches: int
+    """Batches to a step of the run; the replay counts each as a step."""
+
     def open(self) -> Session:
         """A fresh session: new model, optimizer and batches in the state of the run's start."""
+        ...
+
+    def data_evidence(self) -> DataEvidence | None:
+        """The data against the model that reads it, or None where rows are not known."""
         ...
 
     def line_of_row(self, step: int, row: int) -> str | None:

@@ -22,10 +22,10 @@ def load_states(checkpoint: Checkpoint) -> tuple[dict[str, Any], dict[str, Any] 
     return weights, load_torch_file(optimizer) if optimizer is not None and optimizer.name == "optimizer.pt" else None
 
 
-def load_weights(checkpoint: Checkpoint) -> dict[str, torch.Tensor]:
-    """All weights and buffers of a checkpoint by name, in their stored dtypes."""
+def load_weights(checkpoint: Checkpoint, *roles: Role) -> dict[str, torch.Tensor]:
+    """All weights and buffers of a checkpoint by name, in their stored dtypes: those of the given roles, else the model's own."""
     found: dict[str, torch.Tensor] = {}
-    entries = checkpoint.by_role(Role.WEIGHT)
+    entries = checkpoint.by_role(*(roles or (Role.WEIGHT,)))
     for file in dict.fromkeys(entry.file for entry in entries):
         mine = [e for e in entries if e.file == file]
         if file.suffix == ".safetensors":
