@@ -63,6 +63,10 @@ def _bases(document: Document) -> Iterable[tuple[Node, str, bool, str]]:
     defaults = document.get("defaults")
     if defaults is not None and document.syntax == "yaml":
         for item in defaults.items:
+            if isinstance(item.value, str) and item.value != "_self_" and not item.value.startswith("/"):
+                # `- base` is base.yaml beside the file, merged at the top; `- base@model` under `model`.
+                name, _, package = item.value.partition("@")
+                yield item, f"{name.removesuffix('.yaml')}.yaml", False, package
             for group, choice in item.mapping.items():
                 if isinstance(choice.value, str) and not group.startswith(("override ", "optional ", "/", "hydra")):
                     # Hydra: `optimizer: adam` is optimizer/adam.yaml under `optimizer`; `data@train.data: x` is data/x.yaml under `train.data`.

@@ -18,11 +18,13 @@ class Thresholds:
                 raise ValueError(f"there is no threshold {name!r}")
             setattr(self, name, value)
 
-    lr_full_large: float = 1.5e-4
-    """Warning, full fine-tuning, 3 billion parameters or more (or size unknown). Training is often continued at pretraining's 1.2e-4."""
+    lr_full_large: float = 2e-4
+    """Warning, full fine-tuning, 3 billion parameters or more (or size unknown): what a tenth of shipped recipes exceeds."""
     lr_full_small: float = 1e-3
     """Warning, full fine-tuning, fewer parameters."""
     lr_full_error: float = 1e-3
+    lr_full_quantised: float = 1e-4
+    """Warning, full fine-tuning with moments in 8 bits or fewer."""
     lr_lora: float = 1e-3
     lr_lora_small: float = 2e-3
     """Warning, adapters of models below 3 billion parameters."""

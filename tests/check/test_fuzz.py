@@ -16,6 +16,7 @@ from mpdoctor.check.pipeline import Options, check_files
 from mpdoctor.check.reader import Reader
 from mpdoctor.check.report import made_report
 from mpdoctor.check.sources.json_ import parse as parse_json
+from mpdoctor.check.sources.load import load
 from mpdoctor.core.errors import MpdoctorError
 from mpdoctor.core.jsonable import to_json
 
@@ -62,20 +63,9 @@ def known_keys() -> list[str]:
     keys = {"learning_rate", "lr", "eps", "fp16", "bf16", "enabled", "optimizer", "params", "trainer", "precision", "model", "type", *V4_KEYS}
     for fixture in FIXTURES:
         if fixture.suffix in (".yaml", ".yml", ".json"):
-            for document in yaml.safe_load_all(fixture.read_text()) if fixture.suffix != ".json" else [json.loads(_strict(fixture))]:
-                keys |= set(_keys(document))
+            for document in load(str(fixture)):
+                keys |= {part for key, _ in document.root.walk() for part in key.split(".")}
     return sorted(keys)
-
-
-def _strict(path: Path) -> str:
-    document = parse_json(path.read_text(), "f")[0]
-    return json.dumps({key: None for key, _ in document.root.walk()})
-
-
-def _keys(tree) -> list[str]:
-    if isinstance(tree, dict):
-        return [key for name, child in tree.items() for key in (str(name), *_keys(child))]
-    return [key for child in tree for key in _keys(child)] if isinstance(tree, list) else []
 
 
 NUMBERS = st.integers() | st.floats() | st.sampled_from([0, -1, 1, 2**32, 1e400, 1e-320, -0.0, 10**400])

@@ -1,14 +1,15 @@
 """A number that PyYAML reads as text.
 
 What it looks for
-`2e-5`, `1e8` and the like, unquoted, under a numeric key of a YAML file: YAML 1.1 wants a dot and a signed exponent (`2.0e-5`).
+`2e-5`, `1e8` and the like, unquoted, under a numeric key of a YAML file that bare PyYAML reads: YAML 1.1 wants a dot and a signed exponent
+(`2.0e-5`).
 
 Why training breaks
 With bare PyYAML the value arrives as the string "2e-5", and the optimizer stops with "'<=' not supported between instances of 'float' and
-'str'", often after the model was loaded. OmegaConf, argparse and pydantic convert it; the warning is for frameworks that do not.
+'str'", often after the model was loaded.
 
 When it is fine
-Axolotl, torchtune, NeMo, LLaMA-Factory and ms-swift convert such values: information only.
+OmegaConf, argparse, pydantic and Lightning convert such values; the frameworks that read their files with these are not told.
 
 Example
 ```yaml hf_trainer bad
@@ -50,7 +51,7 @@ _NUMERIC = re.compile(
 
 def _check(run: CheckSubject) -> Iterator[Hit]:
     for file in run.files:
-        if file.document.syntax == "yaml":
+        if file.document.syntax == "yaml" and file.plain_yaml:
             yield from _texts(file)
 
 
@@ -61,12 +62,9 @@ def _texts(file: ConfigFile) -> Iterator[Hit]:
             continue
         better = f"{match['digits']}{match['point'] or '.0'}{'0' if match['point'] == '.' else ''}e{match['sign'] or '+'}{match['power']}"
         setting = Setting(node.value, Origin.EXPLICIT, node.span(key), node.raw)
-        plain = file.plain_yaml
         yield Hit(
-            message=f"`{key}: {node.raw}` is text to PyYAML, not a number"
-            + ("; the optimizer will refuse it" if plain else "; this framework converts it, others stop at it"),
+            message=f"`{key}: {node.raw}` is text to PyYAML, not a number; the optimizer will refuse it",
             setting=setting,
-            severity=None if plain else Severity.INFO,
             remedy=remedy(f"Write {better}.", change(setting, better)),
         )
 

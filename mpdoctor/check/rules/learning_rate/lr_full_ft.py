@@ -1,7 +1,7 @@
 """A learning rate too high for fine-tuning all weights.
 
 What it looks for
-Full fine-tuning with an Adam-like optimizer above 1.5e-4 (3 billion parameters or more, or size unknown): a warning; above 1e-3, for every size: an
+Full fine-tuning with an Adam-like optimizer above 2e-4 (3 billion parameters or more, or size unknown): a warning; above 1e-3, for every size: an
 error. Where nothing tells what is trained, a warning above 5e-3.
 
 Why training breaks

@@ -51,7 +51,7 @@ from mpdoctor.core.rule import Hit, Rule
 def _check(run: CheckSubject) -> Iterator[Hit]:
     config, lr = run.config, run.config.lr.value
     quantised = config.optimizer_family.value in ("adam8bit", "adam4bit")
-    if quantised and config.method.value == "full_ft" and run.language and lr is not None and lr > run.thresholds.lr_full_large:
+    if quantised and config.method.value == "full_ft" and run.language and lr is not None and lr > run.thresholds.lr_full_quantised:
         yield Hit(
             message=f"{shown(config.optimizer)} at a learning rate of {lr:g}: quantised moments are unstable that high",
             setting=config.optimizer,
