@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import torch
+from torch.utils._pytree import tree_map_only
 from torch.utils._traceback import CapturedTraceback
 
 from mpdoctor.core.location import Phase
@@ -39,6 +40,12 @@ class Call:
     def intact(self) -> bool:
         """Whether no input was modified since the call."""
         return self.versions == versions(self.args)
+
+    def copy_inputs(self) -> None:
+        """Keep the inputs as they are now."""
+        with torch.no_grad():
+            self.args, self.kwargs = tree_map_only(torch.Tensor, lambda t: t.detach().clone(), (self.args, self.kwargs))
+        self.versions = versions(self.args)
 
 
 @dataclass(slots=True)

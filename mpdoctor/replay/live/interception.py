@@ -24,7 +24,7 @@ from mpdoctor.replay.live.injected_scaler import InjectedScaler
 from mpdoctor.replay.live.master_weights import MasterWeights
 from mpdoctor.replay.live.op_trace import OpTracer
 from mpdoctor.replay.live.optimizer_watch import OptimizerWatch
-from mpdoctor.replay.live.origin import source_line
+from mpdoctor.replay.live.origin import keep_inputs, source_line
 from mpdoctor.replay.live.step_mode import StepMode
 
 _LOW = (torch.float16, torch.bfloat16)
@@ -362,6 +362,9 @@ class Interception:
         if changes.master_weights:
             self._masters.setdefault(id(optimizer), MasterWeights(optimizer)).widen()
         if self.tracer is not None:
+            if self.tracer.ends:
+                with _disable_current_modes():
+                    keep_inputs(self.tracer)
             phase = self.tracer.in_phase(Phase.OPTIMIZER, f"{type(optimizer).__name__}.step")
             phase.__enter__()
             self._optimizer_phase.append(phase)

@@ -161,6 +161,14 @@ def find_origin(tracer: OpTracer, batch_size: int | None) -> Origin | None:
     return Origin(tracer, ends[0], batch_size) if ends and ends[0].source is not None else None
 
 
+def keep_inputs(tracer: OpTracer) -> None:
+    """Copy what the guilty op was given, before an optimizer overwrites the parameters among it: `why.py` runs the op again afterwards."""
+    for end in sorted(tracer.ends, key=lambda end: _END_ORDER.get(end.kind, 9))[:1]:
+        root = _walk(end.source)[-1] if end.source is not None else None
+        if isinstance(root, Event) and root.call is not None and root.call.intact():
+            root.call.copy_inputs()
+
+
 def timeline(tracer: OpTracer, origin: Origin | None, step: int) -> tuple[TimelineEntry, ...]:
     """The failing step from input to optimizer: what each phase did, the origin and where it spread."""
     entries: list[TimelineEntry] = []
