@@ -13,7 +13,10 @@ import torch
 from torch.utils._pytree import tree_map
 
 from mpdoctor.replay.live.events import Call, Event, External
-from mpdoctor.replay.live.finiteness import NAN, dtype_name, kind_name
+from mpdoctor.replay.live.finiteness import NAN, dtype_name, extremes, floating_in, kind_name
+
+_MODERATE = 1e6
+"""Numbers up to this size, and down to its reciprocal, make no op overflow fp32 on the way: their sixth powers fit."""
 
 
 class Mechanism(StrEnum):
@@ -33,6 +36,10 @@ class Mechanism(StrEnum):
     """A mean or a norm over no element."""
     IMPOSSIBLE_TARGET = "impossible-target"
     """CTC has no alignment: a target is longer than its input."""
+    WRONG_RESULT = "wrong-result"
+    """The op's own result in fp64 is finite and fits, and nothing inside the op can have been too large."""
+    UNSTABLE = "unstable"
+    """The same op gives a finite result on the same inputs when it runs again."""
     WRITTEN = "written"
     """The code wrote the infinity itself, and nothing consumed it."""
     UNKNOWN = "unknown"
@@ -147,6 +154,11 @@ def _rerun(event: Event, call: Call, vanished_eps: Sequence[tuple[float, Event]]
                 f" ({times:.2g} x)" if times >= 1.05 else ""
             )
             return Why(Mechanism.OVERFLOW, text, exact=value, bad=bad)
+        if not vanished_eps and _repeats_finite(call, index):
+            return Why(Mechanism.UNSTABLE, f"{_short(event.op)}{where} gave {kind}, and gives a finite value on the same inputs when it runs again", bad=bad)
+        if _harmless_inputs(call, output.dtype):
+            text = f"{_short(event.op)}{where} gives {kind}; the same op on the same inputs in fp64 gives {value:.6g}, and no input is near a limit"
+            return Why(Mechanism.WRONG_RESULT, text, exact=value, bad=bad)
         text = (
             f"{_short(event.op)}{where}: the exact value {value:.6g} fits {dtype_name(output.dtype)}, an intermediate result inside the op does not"
         )
@@ -155,6 +167,32 @@ def _rerun(event: Event, call: Call, vanished_eps: Sequence[tuple[float, Event]]
     mechanism, reason = _undefined(event, call, index, operands, output)
     eps = _vanished(event, vanished_eps) if 0.0 in operands.values() else None
     return Why(mechanism, f"{_short(event.op)}{where}: {reason}{_eps_note(eps)}", eps=eps, bad=bad)
+
+
+def _repeats_finite(call: Call, index: tuple[int, ...]) -> bool:
+    """Whether the op, run again in its own dtype on the same inputs, is finite where it was not."""
+    if call.func._schema.is_mutable or torch.Tag.nondeterministic_seeded in call.func.tags:
+        return False
+    with torch.no_grad():
+        again = _matching(call.func(*call.args, **call.kwargs), call)
+    return again is not None and again.shape == call.output.shape and bool(torch.isfinite(again[index] if index else again))
+
+
+def _harmless_inputs(call: Call, dtype: torch.dtype) -> bool:
+    """Whether no product, sum or power of a few inputs can leave the format: in fp32 (or wider) nothing is very large, and nothing very small.
+
+    16 bits are too narrow to tell: a constant that rounds to 0 is enough.
+    """
+    if torch.finfo(dtype).bits < 32:
+        return False
+    for tensor in floating_in(call.args) + floating_in(call.kwargs):
+        bounds = extremes(tensor.detach())
+        if bounds is None or not max(-bounds[0], bounds[1]) < _MODERATE:
+            return False
+        sizes = tensor.detach().abs()
+        if bool(((sizes > 0) & (sizes < 1 / _MODERATE)).any()):
+            return False
+    return True
 
 
 def _matching(result: Any, call: Call) -> torch.Tensor | None:

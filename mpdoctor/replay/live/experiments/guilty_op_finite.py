@@ -16,7 +16,7 @@ def obstacle(lab: Lab) -> str | None:
     return first(
         failing(lab),
         None if _guilty_op(lab) is not None else "the first bad value was not made by an op of this step",
-        None if lab.has("RUN102") else "no unsafe operation was seen",
+        None if lab.has("RUN102", "RUN603") else "no unsafe operation was seen",
     )
 
 
@@ -35,7 +35,7 @@ def _guilty_op(lab: Lab) -> Event | None:
 EXPERIMENT = Experiment(
     id="EXP304",
     changes="the guilty op's result made finite",
-    causes=("model-numerics",),
+    causes=("model-numerics", "kernel"),
     decisive=False,
     obstacle=obstacle,
     perform=perform,
