@@ -134,7 +134,7 @@ class Intake:
         """A Python file is a config when a dialect claims its assignments, else a script; a script's settings are judged too."""
         from mpdoctor.check.scripts import looks_like_training
 
-        documents = load(path, text) if path.endswith(".py") else []
+        documents = load(path, text)
         module = next((document for document in documents if not document.constructor), None)
         if module is not None and (dialect := self._dialect_of(with_bases(module, self.folders))) is not None:
             self._add(with_bases(module, self.folders), dialect, into)

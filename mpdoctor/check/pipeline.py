@@ -20,7 +20,9 @@ from mpdoctor.check.suppress import without_ignored
 from mpdoctor.check.thresholds import DEFAULTS, Thresholds
 from mpdoctor.core.device import GpuInfo
 from mpdoctor.core.errors import NothingToJudge
+from mpdoctor.core.evidence import Evidence, EvidenceKind
 from mpdoctor.core.finding import Finding, Severity
+from mpdoctor.core.location import FileSpan
 from mpdoctor.core.rule import Crash, RuleRun, Skipped
 from mpdoctor.core.training import TrainingConfig
 
@@ -156,7 +158,18 @@ def _judge(members: Sequence[tuple[Document, Dialect]], options: Options, result
     config = merged(files)
     subject = CheckSubject(config=config, files=tuple(files), gpus=options.gpus, thresholds=options.thresholds)
     result.configs.append(config)
-    result.add(engine.run_rules(subject, select=options.select, ignore=options.ignore))
+    outcome = engine.run_rules(subject, select=options.select, ignore=options.ignore)
+    result.add(replace(outcome, findings=tuple(_with_cell(finding, members) for finding in outcome.findings)))
+
+
+def _with_cell(finding: Finding, members: Sequence[tuple[Document, Dialect]]) -> Finding:
+    """The finding with the cell and line as a notebook's reader knows them: the line of the file says nothing in Jupyter."""
+    at = finding.location
+    for document, _ in members:
+        if isinstance(at, FileSpan) and document.path == at.file and (row := document.rows.get((at.line or 0, at.column or 0))):
+            told = Evidence(text=f"{row}: {at.key or document.constructor}", kind=EvidenceKind.CONFIG, where=at)
+            return replace(finding, evidence=(told, *finding.evidence))
+    return finding
 
 
 def _lint(path: str, text: str, options: Options, result: CheckResult, *, named: bool) -> None:

@@ -74,7 +74,9 @@ class Reader:
         return self._read(paths, _dtype, default, note)
 
     def constant(self, value: Any, note: str | None = None, key: str | None = None) -> Setting[Any]:
-        """A default of the framework that no key sets."""
+        """A default of the framework that no key sets; unknown where the document's `key` may be set elsewhere."""
+        if key is not None and self.document.incomplete:
+            return UNKNOWN
         return Setting(value, Origin.DEFAULT, FileSpan(file=self.path, key=key), None, note)
 
     def _read(self, paths: tuple[str, ...], convert: Callable[[Node], Any], default: Any, note: str | None) -> Setting[Any]:
@@ -90,7 +92,7 @@ class Reader:
                 return Setting(None, Origin.UNKNOWN, at, node.raw, reason)
             via = None if node is found else f"through {found.raw} at {found.source}:{found.line}"
             return Setting(value, Origin.EXPLICIT, at, node.raw, via)
-        if default is _MISSING:
+        if default is _MISSING or self.document.incomplete:
             return UNKNOWN
         return Setting(default, Origin.DEFAULT, FileSpan(file=self.path, key=paths[0]), None, note)
 

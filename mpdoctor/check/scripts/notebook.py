@@ -16,6 +16,8 @@ from mpdoctor.core.record import dataclass
 from mpdoctor.core.rule import Skipped
 
 _TOKEN = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|[{}\[\]:,]|[^\s{}\[\]:,"]+', re.DOTALL)
+_CHARACTER = re.compile(r"\\(?:u[0-9a-fA-F]{4}|.)|.", re.DOTALL)
+"""One character inside a JSON string."""
 _MAGIC = re.compile(r"\s*(?:[%!?]|\?\?|[\w.]+\?{1,2}\s*$)")
 _ASSIGNED_MAGIC = re.compile(r"(?P<target>\s*[\w., ]+=\s*)[!%].*")
 _PYTHON_CELL_MAGICS = ("time", "timeit", "capture", "prun", "python", "python3", "pypy", "snakeviz", "memit", "mprun")
@@ -42,6 +44,23 @@ class CellPlaces:
         at = bisect_right([first for first, _ in strings], row) - 1
         physical = bisect_right(self._starts, strings[at][1]) if at >= 0 else None
         return FileSpan(file=self.file, line=physical, key=f"cell {number}")
+
+    def exact(self, line: int, column: int) -> tuple[int, int]:
+        """Line and column in the notebook's file of a character of the joined text (both from 1)."""
+        number, row = self.rows[line - 1]
+        strings = self._strings.get(number, [])
+        at = bisect_right([first for first, _ in strings], row) - 1
+        if at < 0:
+            return 1, 1
+        first, begin = strings[at]
+        offset, breaks = begin + 1, row - first
+        for match in _CHARACTER.finditer(self.text, offset):
+            if not breaks and column <= 1:
+                break
+            breaks, column = (breaks - 1, column) if breaks and match[0] == "\\n" else (breaks, column if breaks else column - 1)
+            offset = match.end()
+        physical = bisect_right(self._starts, offset)
+        return physical, offset - self._starts[physical - 1] + 1
 
     def row(self, line: int) -> str:
         """A line as the notebook's reader knows it."""

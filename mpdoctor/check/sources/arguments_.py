@@ -14,6 +14,10 @@ from mpdoctor.check.sources.yaml_ import resolve_plain
 
 _FLAG = re.compile(r"--?([A-Za-z][\w.-]*)(?:=(.*))?", re.DOTALL)
 _OVERRIDE = re.compile(r"\+{0,2}([A-Za-z_][\w./@-]*)=(.*)", re.DOTALL)
+_MORE = re.compile(r"\$(?:[@*]|[A-Za-z_]\w*|\{[A-Za-z_]\w*(?:\[[@*]\])?\})")
+"""A variable as a whole word: flags that the script does not show, unless it is a flag's value."""
+_LIST = re.compile(r"\$(?:[@*]|\{[A-Za-z_]\w*\[[@*]\]\})")
+"""One that is several words, and no flag's value."""
 _NEGATIVE = re.compile(r"-\d|-\.\d")
 _SCRIPT = re.compile(r".*\.(py|sh)|-m")
 
@@ -41,9 +45,10 @@ def _documents(words: list[Word], path: str, text: str) -> list[Document]:
     own, rest = _split(words[start + 1 :], launcher)
     found = []
     for part, constructor in ((own, launcher), (rest, "")):
-        root = _tree(part, path)
+        root, more = _tree(part, path)
         if root.mapping:
-            found.append(Document(path=path, syntax="arguments", root=root, text=text, constructor=constructor))
+            incomplete = f"`{more}` may set it" if more else ""
+            found.append(Document(path=path, syntax="arguments", root=root, text=text, constructor=constructor, incomplete=incomplete))
     return found
 
 
@@ -58,7 +63,9 @@ def _split(words: list[Word], launcher: str) -> tuple[list[Word], list[Word]]:
     return [], words
 
 
-def _tree(words: list[Word], path: str) -> Node:
+def _tree(words: list[Word], path: str) -> tuple[Node, str]:
+    """The flags as a tree, and a word that may stand for more of them (empty without one)."""
+    more = ""
     root = Node({}, path, words[0].line if words else 1, 1)
     index = 0
     while index < len(words):
@@ -68,6 +75,8 @@ def _tree(words: list[Word], path: str) -> Node:
             override = _OVERRIDE.fullmatch(word.text)
             if override:
                 _put(root, override[1].replace("/", ".").split("."), _scalar(override[2], word, path, len(word.text) - len(override[2])))
+            elif index and _MORE.fullmatch(word.text):
+                more = word.text
             index += 1
             continue
         values: list[Node] = []
@@ -76,7 +85,8 @@ def _tree(words: list[Word], path: str) -> Node:
             values.append(_scalar(flag[2], word, path, len(word.text) - len(flag[2])))
         else:
             while index + 1 < len(words) and (not _FLAG.fullmatch(words[index + 1].text) or _NEGATIVE.match(words[index + 1].text)):
-                if _OVERRIDE.fullmatch(words[index + 1].text) and values:
+                follower = words[index + 1].text
+                if (values and (_OVERRIDE.fullmatch(follower) or _MORE.fullmatch(follower))) or _LIST.fullmatch(follower):
                     break
                 index += 1
                 values.append(_scalar(words[index].text, words[index], path, 0))
@@ -88,7 +98,7 @@ def _tree(words: list[Word], path: str) -> Node:
             value.pending = "set only where a test of the script says so"
         _put(root, flag[1].replace("-", "_").split("."), value)
         index += 1
-    return root
+    return root, more
 
 
 def _put(root: Node, parts: list[str], value: Node) -> None:

@@ -129,7 +129,7 @@ class Document:
 
     Attributes:
         path: the file.
-        syntax: what it is written in: `yaml`, `json`, `toml`, `python`, `arguments`, `pickle`, `checkpoint`.
+        syntax: what it is written in: `yaml`, `json`, `toml`, `python`, `notebook`, `arguments`, `pickle`, `checkpoint`.
         root: its tree.
         text: its text.
         constructor: for keyword arguments in Python and flags on a command line: what they are given to
@@ -137,9 +137,11 @@ class Document:
         duplicates: keys that stand twice.
         leniencies: where the text is not strictly its syntax and was read all the same (comments in JSON...).
         missing: includes that could not be followed: where, and why.
+        incomplete: why a key that is not here may be set all the same, so that no default can be told; empty when the document is all there is.
+        rows: for a notebook: what its reader calls a place (`cell 3, line 2`), by line and column of the file.
     """
 
-    __slots__ = ("constructor", "duplicates", "leniencies", "missing", "path", "root", "syntax", "text")
+    __slots__ = ("constructor", "duplicates", "incomplete", "leniencies", "missing", "path", "root", "rows", "syntax", "text")
 
     def __init__(
         self,
@@ -152,7 +154,10 @@ class Document:
         duplicates: list[Duplicate] | None = None,
         leniencies: list[tuple[FileSpan, str]] | None = None,
         missing: list[tuple[FileSpan, str]] | None = None,
+        incomplete: str = "",
+        rows: dict[tuple[int, int], str] | None = None,
     ) -> None:
+        self.incomplete, self.rows = incomplete, rows or {}
         self.path, self.syntax, self.root, self.text, self.constructor = path, syntax, root, text, constructor
         self.duplicates = duplicates or []
         self.leniencies = leniencies or []
@@ -162,7 +167,7 @@ class Document:
         """The same document over another tree."""
         return Document(
             path=self.path, syntax=self.syntax, root=root, text=self.text, constructor=self.constructor, duplicates=self.duplicates,
-            leniencies=self.leniencies, missing=self.missing if missing is None else missing,
+            leniencies=self.leniencies, missing=self.missing if missing is None else missing, incomplete=self.incomplete, rows=self.rows,
         )  # fmt: skip
 
     @property

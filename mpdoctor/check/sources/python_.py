@@ -13,6 +13,7 @@ import warnings
 from collections.abc import Callable
 
 from mpdoctor.check.sources.node import MAX_DEPTH, MAX_NODES, Document, Node, Scalar
+from mpdoctor.check.sources.python_names import Names
 from mpdoctor.check.sources.source import Source
 from mpdoctor.core.errors import UnreadableInput
 
@@ -31,24 +32,42 @@ _PENDING = "a Python expression, which is not evaluated"
 def parse(text: str, path: str) -> list[Document]:
     """The module's assignments, and each construction of a class that takes settings."""
     tree = syntax_tree(text, path)
-    reader = _Module(text, path)
-    root = reader.assignments(tree)
-    found = [Document(path=path, syntax="python", root=root, text=text)] if root.mapping else []
+    root = _Module(text, path).assignments(tree)
+    module = [Document(path=path, syntax="python", root=root, text=text)] if root.mapping else []
+    return module + constructions(tree, text, path)
+
+
+def constructions(tree: ast.Module, text: str, path: str) -> list[Document]:
+    """Each call of a class that takes settings: its keyword arguments, names followed to what they stand for."""
     lightning = "lightning" in text
-    for node in ast.walk(tree):
-        name = _called(node)
-        if isinstance(node, ast.Call) and node.keywords and (name in CONSTRUCTORS or (name == "Trainer" and lightning)):
-            arguments = reader.keywords(node.keywords, node)
-            name = "LightningTrainer" if name == "Trainer" else name
-            found.append(Document(path=path, syntax="python", root=arguments, text=text, constructor=name))
-        elif isinstance(node, ast.Call) and name == "from_pretrained" and _is_model(node.func):
-            arguments = reader.keywords(node.keywords, node)
-            if node.args:
-                arguments.mapping["pretrained_model_name_or_path"] = reader.value(node.args[0], 2)
-            owner = ast.unparse(node.func).rpartition(".from_pretrained")[0]
-            arguments.mapping["class"] = Node(owner, path, node.lineno, node.col_offset + 1, raw=owner)
-            found.append(Document(path=path, syntax="python", root=arguments, text=text, constructor=name))
+    calls = [(node, name) for node in ast.walk(tree) if isinstance(node, ast.Call) and (name := _takes_settings(node, lightning=lightning))]
+    if not calls:
+        return []
+    reader = _Module(text, path, Names(tree))
+    found = []
+    for call, name in calls:
+        arguments = reader.keywords(call.keywords, call)
+        if name == "from_pretrained":
+            if call.args:
+                arguments.mapping["pretrained_model_name_or_path"] = reader.value(call.args[0], 2)
+            owner = ast.unparse(call.func).rpartition(".from_pretrained")[0]
+            arguments.mapping["class"] = Node(owner, path, call.lineno, call.col_offset + 1, raw=owner)
+        document = Document(path=path, syntax="python", root=arguments, text=text, constructor=name)
+        spread = next((k.value for k in call.keywords if k.arg is None and not reader.value(k.value, 2).is_mapping), None)
+        if spread is not None:
+            document.incomplete = f"`**{ast.unparse(spread)[:40]}` may set it"
+        found.append(document)
     return found
+
+
+def _takes_settings(call: ast.Call, *, lightning: bool) -> str:
+    """The name that a call's document has; empty for a call of anything else."""
+    name = _called(call)
+    if name == "from_pretrained":
+        return name if _is_model(call.func) else ""
+    if not call.keywords:
+        return ""
+    return "LightningTrainer" if name == "Trainer" and lightning else name if name in CONSTRUCTORS else ""
 
 
 def syntax_tree(text: str, path: str) -> ast.Module:
@@ -68,10 +87,13 @@ def syntax_tree(text: str, path: str) -> ast.Module:
 class _Module:
     """Evaluates what can be read without running anything."""
 
-    def __init__(self, text: str, path: str) -> None:
+    def __init__(self, text: str, path: str, scopes: Names | None = None) -> None:
+        """With `scopes` names are looked up in them, else they stand for what `assignments` has read so far."""
         self.path = path
         self.lines = text.split("\n")
         self.names: dict[str, Node] = {}
+        self.scopes = scopes
+        self.meanings: dict[ast.expr, Node | None] = {}
         self.count = 0
 
     def assignments(self, tree: ast.Module) -> Node:
@@ -96,6 +118,8 @@ class _Module:
                 node = self.value(keyword.value, 2)
                 node.line, node.column = keyword.lineno, keyword.col_offset + 1
                 members[keyword.arg] = node
+            else:
+                members.update(self.value(keyword.value, 2).mapping)
         return self.node(members, at)
 
     def value(self, expression: ast.expr, depth: int) -> Node:
@@ -116,6 +140,13 @@ class _Module:
                 return made
             case ast.List() | ast.Tuple():
                 return self.node([self.value(item, depth + 1) for item in expression.elts], expression)
+            case ast.Name() if self.scopes is not None:
+                meant = self.scopes.value(expression)
+                if meant is not None and meant not in self.meanings:
+                    self.meanings[meant] = None  # a name that is defined by itself stands for nothing
+                    self.meanings[meant] = self.value(meant, 2)
+                if meant is not None and (found := self.meanings[meant]) is not None:
+                    return found.with_value(found.value)
             case ast.Name() if expression.id in self.names:
                 known = self.names[expression.id]
                 return known.with_value(known.value)

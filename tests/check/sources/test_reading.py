@@ -217,7 +217,7 @@ def test_shell_quoting_as_scripts_have_it():
     assert {key: child.raw for key, child in document.root.mapping.items() if key in ("lr", "bf16", "note")} == {
         "lr": "1e-4",
         "bf16": "true",
-        "note": None,
+        "note": "it's",
     }
     assert document.root.mapping["bf16"].line == 9
 
@@ -254,3 +254,16 @@ def test_an_array_that_takes_itself_up_is_added_to():
 
 def test_a_loop_runs():
     assert flags("for i in 1 2; do\n  A='--fp16'\ndone\npython train.py $A --lr 1\n") == {"fp16": "true", "lr": "1"}
+
+
+@pytest.mark.parametrize("more", ['"$@"', "$EXTRA", '"${EXTRA[@]}"', "--x $Y $EXTRA"])
+def test_flags_that_come_from_elsewhere_leave_defaults_open(more):
+    document = load("run.sh", f"#!/bin/bash\npython train.py --bf16 --lr 1e-4 {more}\n")[-1]
+    assert document.incomplete
+    assert document.root.mapping["lr"].raw == "1e-4"
+
+
+def test_a_variable_as_value_leaves_nothing_else_open():
+    document = load("run.sh", "#!/bin/bash\npython $SCRIPT --output_dir $OUT --lr 1e-4\n")[-1]
+    assert not document.incomplete
+    assert document.root.mapping["output_dir"].pending
