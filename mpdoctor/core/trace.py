@@ -222,6 +222,19 @@ class GradientExponents:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class StarvedParameters:
+    """Parameters that lose a good part of their gradient's norm, because fp16 flushes small numbers to 0.
+
+    Attributes:
+        share: of all elements that have a gradient, those of these parameters.
+        modules: the modules that they belong to.
+    """
+
+    share: float
+    modules: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Recording:
     """Everything that the replay observed of the unchanged run.
 
@@ -254,8 +267,8 @@ class Recording:
     window: LossScaleWindow | None = None
     gradient_exponents: tuple[GradientExponents, ...] = ()
     """Of the step that the window was measured on: in all, then by module; empty when not measured."""
-    flushed_share: float | None = None
-    """Share of gradient elements that are 0 in the run and not in fp32; None when not tried."""
+    starved: StarvedParameters | None = None
+    """None when not tried."""
     scaling_gain: float | None = None
     """Gradient norm with a loss scale over the norm without; None when not tried."""
     lr_for_half: float | None = None

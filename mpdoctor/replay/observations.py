@@ -17,8 +17,8 @@ DIVERGED = 10.0
 """A loss that ends this many times above its start has diverged."""
 UNDERFLOW_GAIN = 1.25
 """Gradient norm in fp32 over the norm in use, from which fp16 loses more than rounding."""
-FLUSHED_GRADIENTS = 0.25
-"""Share of gradient elements flushed to zero from which a part of the model does not learn."""
+STARVED_SHARE = 0.25
+"""Share of the elements in starved parameters from which a part of the model does not learn."""
 ABSORBED = 0.8
 """Share of an in-place update that rounds away from which the tensor stands still."""
 LONG_UPDATE = 10.0
@@ -117,7 +117,18 @@ def underflows(recording: Recording) -> bool:
     """Whether fp16 flushes gradients that fp32 has."""
     if recording.scaling_gain is None or "float16" not in recording.compute_dtypes:
         return False
-    return recording.scaling_gain > UNDERFLOW_GAIN or (recording.flushed_share or 0.0) > FLUSHED_GRADIENTS
+    return recording.scaling_gain > UNDERFLOW_GAIN or (recording.starved is not None and recording.starved.share > STARVED_SHARE)
+
+
+def lost_gradients(recording: Recording) -> str:
+    """What of the gradients fp16 loses, in words, for a recording in which it `underflows`."""
+    gain, starved = recording.scaling_gain or 1.0, recording.starved
+    if math.isinf(gain):
+        return "all gradients are exactly 0"
+    if gain > UNDERFLOW_GAIN or starved is None:
+        return f"the gradient norm is {1 / gain:.0%} of fp32's: the rest is flushed to 0"
+    modules = f"{starved.modules[0] or 'the model'} first" if starved.modules else ""
+    return f"parameters with {starved.share:.0%} of the gradient elements lose a good part of their gradient, flushed to 0 ({modules})"
 
 
 def updates_lost(recording: Recording) -> bool:

@@ -56,7 +56,7 @@ def _of_the_run(recording: Recording) -> Iterator[Symptom]:
             id=SymptomId.GRAD_NORM_COLLAPSE, step=zero[0].step, detail=f"all gradients are exactly 0 in {len(zero)} of {len(recording.steps)} steps"
         )
     elif seen.underflows(recording):
-        yield Symptom(id=SymptomId.GRAD_NORM_COLLAPSE, detail=f"{recording.flushed_share or 1.0:.0%} of the gradient elements are flushed to 0")
+        yield Symptom(id=SymptomId.GRAD_NORM_COLLAPSE, detail=seen.lost_gradients(recording))
     clipped = seen.clipped_scaled(recording)
     if clipped is not None:
         step, norm, scale = clipped

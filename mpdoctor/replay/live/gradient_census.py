@@ -9,11 +9,21 @@ from dataclasses import dataclass, replace
 import torch
 
 from mpdoctor.core.numerics import FP16
-from mpdoctor.core.trace import GradientExponents, LossScaleWindow
+from mpdoctor.core.trace import GradientExponents, LossScaleWindow, StarvedParameters
 from mpdoctor.replay.live.finiteness import readable
+from mpdoctor.replay.observations import UNDERFLOW_GAIN
 
 _CHUNK = 1 << 16
 """Elements that are counted at a time: they stay in the processor's cache."""
+
+
+@dataclass(frozen=True, slots=True)
+class TensorCensus:
+    """One parameter's gradient: its module (where it came with a name), elements that are not zero, norm."""
+
+    module: str
+    nonzero: int
+    norm: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,17 +40,22 @@ class Census:
     zeros: int
     norm: float
     amax: float
-    nonzero: tuple[int, ...] = ()
-    """Elements that are not zero, by tensor, in the order of the tensors."""
+    tensors: tuple[TensorCensus, ...] = ()
+    """The same by tensor, in the order of the tensors."""
     modules: tuple[GradientExponents, ...] = ()
     """The same by module, where the gradients came with names."""
 
-    def flushed_against(self, true: Census) -> float | None:
-        """Share of the elements that are not zero in `true` and that are zero here; tensors that are zero in both do not count."""
-        if len(self.nonzero) != len(true.nonzero) or not sum(true.nonzero):
+    def starved_against(self, true: Census) -> StarvedParameters | None:
+        """Parameters that are left without a good part of the gradient that `true` has. None where the two cannot be compared.
+
+        Norms count, not elements: most gradients of a large vocabulary are next to nothing, and nobody misses them.
+        """
+        total = sum(t.nonzero for t in true.tensors)
+        if len(self.tensors) != len(true.tensors) or not total:
             return None
-        lost = sum(max(0, t - mine) for mine, t in zip(self.nonzero, true.nonzero, strict=True))
-        return lost / sum(true.nonzero)
+        pairs = zip(self.tensors, true.tensors, strict=True)
+        starved = [t for mine, t in pairs if mine.nonzero < t.nonzero and t.norm > UNDERFLOW_GAIN * mine.norm]
+        return StarvedParameters(share=sum(t.nonzero for t in starved) / total, modules=tuple(dict.fromkeys(t.module for t in starved)))
 
     @property
     def elements(self) -> int:
@@ -57,14 +72,14 @@ def census_of(grads: Iterable[torch.Tensor], scale: float = 1.0) -> Census:
     """Count the exponents of gradients that carry `scale` (a power of two keeps the counts exact). What is not finite has the exponent 128."""
     counts: dict[int, int] = {}
     zeros, square, amax = 0, 0.0, 0.0
-    live: list[int] = []
+    tensors: list[TensorCensus] = []
     mantissa, exponent = math.frexp(scale)
     shift = exponent - 1 if mantissa == 0.5 else None
     for grad in grads:
         flat = readable(grad.detach())
         if flat is None:
             continue
-        live.append(0)
+        nonzero, own = 0, 0.0
         for chunk in flat.reshape(-1).split(_CHUNK):
             values = chunk.double() if scale == 1.0 else chunk.double() / scale
             if shift is not None and chunk.dtype is not torch.float64:
@@ -73,12 +88,18 @@ def census_of(grads: Iterable[torch.Tensor], scale: float = 1.0) -> Census:
                 found = _wide_exponents(values)
             for e, n in found.items():
                 counts[e] = counts.get(e, 0) + n
-            live[-1] += sum(found.values())
+            nonzero += sum(found.values())
             zeros += chunk.numel() - sum(found.values())
-            square += float(torch.dot(values, values))
+            own += float(torch.dot(values, values))
             low, high = torch.aminmax(values)
             amax = _larger(amax, max(-low.item(), high.item()))
-    return Census(counts, zeros, math.sqrt(square) if square >= 0 else math.nan, amax, tuple(live))
+        square += own
+        tensors.append(TensorCensus("", nonzero, _root(own)))
+    return Census(counts, zeros, _root(square), amax, tuple(tensors))
+
+
+def _root(square: float) -> float:
+    return math.sqrt(square) if square >= 0 else math.nan
 
 
 def _exponents(values: torch.Tensor) -> dict[int, int]:
@@ -112,8 +133,9 @@ def census_by_module(grads: Iterable[tuple[str, torch.Tensor]], scale: float = 1
     for name, grad in grads:
         one = census_of([grad], scale)
         amax = _larger(total.amax, one.amax)
-        total = Census(_sum(total.counts, one.counts), total.zeros + one.zeros, math.hypot(total.norm, one.norm), amax, total.nonzero + one.nonzero)
         module = name.rpartition(".")[0] or name
+        tensors = (*total.tensors, *(replace(t, module=module) for t in one.tensors))
+        total = Census(_sum(total.counts, one.counts), total.zeros + one.zeros, math.hypot(total.norm, one.norm), amax, tensors)
         before = modules.get(module, GradientExponents(name=module, zeros=0, counts={}))
         modules[module] = GradientExponents(name=module, zeros=before.zeros + one.zeros, counts=_sum(before.counts, one.counts))
     return replace(total, modules=tuple(modules.values()))

@@ -258,14 +258,14 @@ class Investigation:
         used = next((s.scale for s in recording.steps if s.step == at), None)
         scales = window(census, used=used if used is not None else 1.0)
         plain = self._guarded("gradients at the loss scale in use", lambda: gradients_at(self.source, at, Changes(), self.deadline))
-        flushed = plain.flushed_against(census) if plain is not None else None
+        starved = plain.starved_against(census) if plain is not None else None
         gain = None
         if plain is not None and math.isfinite(plain.norm) and census.norm > 0:
             gain = census.norm / plain.norm if plain.norm > 0 else math.inf
         exponents: tuple[GradientExponents, ...] = ()
         if math.isfinite(census.amax):
             exponents = (GradientExponents(name="all", zeros=census.zeros, counts=census.counts), *census.modules)
-        return replace(recording, window=scales, gradient_exponents=exponents, scaling_gain=gain, flushed_share=flushed)
+        return replace(recording, window=scales, gradient_exponents=exponents, scaling_gain=gain, starved=starved)
 
     def _step_with_gradients(self, recording: Recording) -> int | None:
         """A step early enough that fp16 and fp32 have not drifted apart, with finite loss."""

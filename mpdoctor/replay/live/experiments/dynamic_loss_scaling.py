@@ -11,7 +11,7 @@ import math
 from mpdoctor.replay.live.changes import Changes
 from mpdoctor.replay.live.experiment import GONE, NOT_RUN, SAME, Experiment, Judgement, Lab, first, fp16
 from mpdoctor.replay.live.measurements import gradients_at
-from mpdoctor.replay.observations import UNDERFLOW_GAIN, underflows
+from mpdoctor.replay.observations import STARVED_SHARE, UNDERFLOW_GAIN, underflows
 
 _FURTHER = 18
 """A scale of 2**32 needs this many halvings to fit."""
@@ -41,8 +41,9 @@ def perform(lab: Lab) -> Judgement:
             return SAME, "no gradient with scaling either"
         gain = scaled.norm / plain.norm if plain.norm > 0 else (math.inf if scaled.norm > 0 else 1.0)
         words = f"gradient norm {plain.norm:.3g} as it is, {scaled.norm:.3g} at scale 65536; {plain.zero_share:.0%} and {scaled.zero_share:.0%} zeros"
-        fewer = plain.zero_share - scaled.zero_share > 0.1
-        enough = (gain > UNDERFLOW_GAIN and (math.isinf(true) or gain > 0.5 * true)) or fewer
+        starved = plain.starved_against(scaled)
+        fed = starved is not None and starved.share > STARVED_SHARE
+        enough = (gain > UNDERFLOW_GAIN and (math.isinf(true) or gain > 0.5 * true)) or fed
         return (GONE if enough and math.isfinite(scaled.norm) else SAME), words
     result = lab.run(Changes(dynamic_scaling=True), until=lab.last + _FURTHER, after_failure=_FURTHER)
     taken = [s for s in result.steps if s.took_a_step and s.step >= lab.last]
