@@ -40,6 +40,7 @@ class Dialect(NamedTuple):
         lift: reads a document into the canonical config.
         plain_yaml: whether the framework reads YAML with bare PyYAML and does not convert, so that
             `lr: 1e-5` reaches the optimizer as text.
+        split: whether the framework takes several files for one config and merges their keys.
         name: id (`hf_trainer`), from the file name; filled in by `dialects`.
     """
 
@@ -49,6 +50,7 @@ class Dialect(NamedTuple):
     claim: Callable[[Document], float]
     lift: Callable[[Reader], TrainingConfig]
     plain_yaml: bool = False
+    split: bool = False
     name: str = ""
 
 

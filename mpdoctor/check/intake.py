@@ -45,6 +45,7 @@ class Intake:
         self.skipped: list[Skipped] = []
         self.notes: list[str] = []
         self.folders: list[str] = []
+        self._unclaimed: list[Document] = []
 
     def take(self, paths: Sequence[str], *, ignore_unknown: bool = False) -> None:
         """Read files and folders; with `ignore_unknown` each file as if it had been met on a walk.
@@ -61,6 +62,7 @@ class Intake:
                 self._quietly(path, is_folder=False)
             else:
                 self._file(path, self.named, named=True)
+        self._put_together()
 
     def launch_line(self, words: Sequence[str]) -> None:
         """Read the words of a launch line, and the configs that it names."""
@@ -69,9 +71,11 @@ class Intake:
         documents = from_words(words)
         for document in documents:
             self._recognised(document, self.named, named=True)
-        for word in words:
-            if word.endswith((".yaml", ".yml", ".toml", ".py")) and "=" not in word and Path(word).is_file():
-                self._file(word, self.named, named=False)
+        for name in _configs_of(words):
+            self._file(name, self.named, named=name.endswith(".yml"))
+        self._put_together()
+        if self.named:  # the line itself may hold nothing but the names of its configs
+            self.unrecognised = [path for path in self.unrecognised if path not in {document.path for document in documents}]
 
     def _folder(self, folder: Path) -> None:
         from mpdoctor.check.walk import is_checkpoint, walked
@@ -154,10 +158,21 @@ class Intake:
         if dialect is None:
             if document.constructor == "":
                 self.unrecognised.append(document.path)
+                self._unclaimed += [document] if named else []
             if {"class_name", "keras_version"} <= document.keys:
                 self.skipped.append(Skipped(what=document.path, why="a Keras model; mpdoctor judges PyTorch runs"))
             return
         self._add(document, dialect, into)
+
+    def _put_together(self) -> None:
+        """Merge files that are parts of one config."""
+        from mpdoctor.check.split_configs import put_together
+
+        members, parts = put_together(self.named, self._unclaimed) if len(self.named) + len(self._unclaimed) > 1 else (self.named, [])
+        if parts:
+            self.named = members
+            self.unrecognised = [path for path in self.unrecognised if path not in {part.path for part in parts}]
+            self.notes.append(f"{' and '.join(part.path for part in parts)} are read as one config, as the framework merges them")
 
     def _add(self, document: Document, dialect: Dialect, into: list[Member]) -> None:
         into += [(document, dialect), *referenced(document, dialect, self.skipped)]
@@ -174,3 +189,14 @@ class Intake:
             mine, other = recognition.dialect, recognition.rival
             self.notes.append(f"{document.path} reads as {mine.title}; nearly as likely: {other.title} (--dialect {other.name})")
         return recognition.dialect
+
+
+def _configs_of(words: Sequence[str]) -> list[str]:
+    """Files that a launch line names. gpt-neox's `deepy.py` looks for them in the folder after `-d`, and adds `.yml`."""
+    folder, names = "", list(words)
+    deepy = any(word.endswith("deepy.py") for word in words)
+    for index, word in enumerate(words[:-1]):
+        if deepy and word in ("-d", "--conf_dir"):
+            folder = f"{words[index + 1]}/"
+            names = [f"{folder}{name}{'' if name.endswith(('.yml', '.json')) else '.yml'}" for name in words[index + 2 :]]
+    return [name for name in names if name.endswith((".yaml", ".yml", ".toml", ".py")) and "=" not in name and Path(name).is_file()]

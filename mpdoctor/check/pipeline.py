@@ -151,8 +151,8 @@ def _judge(members: Sequence[tuple[Document, Dialect]], options: Options, result
             )
             continue
         files.append(ConfigFile(document=document, dialect=dialect.name, role=dialect.role, config=config, plain_yaml=dialect.plain_yaml))
-        result.recognised.append((document.path, dialect.name))
-        result.documents.append(document)
+        result.recognised += [(part.path, dialect.name) for part in (document, *document.parts)]
+        result.documents += [document, *document.parts]
     if not files:
         return
     config = merged(files)

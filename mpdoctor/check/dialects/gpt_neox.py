@@ -32,7 +32,7 @@ def lift(reader: Reader) -> TrainingConfig:
     steps = reader.integer(*_key("train_iters"))
     return TrainingConfig(
         dialect="gpt_neox",
-        files=(reader.path,),
+        files=(reader.path, *(part.path for part in reader.document.parts)),
         **joined(_precision(reader), optimizer_settings(optimizer), clipping(clip)),
         lr=reader.number("optimizer.params.lr"),
         eps=reader.number("optimizer.params.eps", default=1e-8, note=VERSION),
@@ -100,4 +100,4 @@ def _size(reader: Reader) -> Setting[int]:
     return Setting(12 * layers.value * hidden.value**2 + 50_304 * hidden.value, Origin.DERIVED, hidden.at, None, "from width and depth")
 
 
-DIALECT = Dialect(title="gpt-neox", role=Role.TRAINER, version=VERSION, claim=claim, lift=lift)
+DIALECT = Dialect(title="gpt-neox", role=Role.TRAINER, version=VERSION, claim=claim, lift=lift, split=True)

@@ -175,6 +175,9 @@ def _method(reader: Reader) -> Setting[str]:
         return tuning.becomes("full_ft")
     if reader.flag(*_flag("finetune")).value:
         return UNKNOWN  # weights are loaded without the optimizer's state, for whatever purpose
+    provider = reader.text(*_flag("model-provider"))
+    if reader.has(*_flag("pretrained-checkpoint"), *_flag("language-model-checkpoint")) or "vlm" in str(provider.value):
+        return UNKNOWN  # what is trained may be the projector alone
     return reader.constant("pretrain", "Megatron-LM pretrains")
 
 

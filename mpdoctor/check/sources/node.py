@@ -138,10 +138,11 @@ class Document:
         leniencies: where the text is not strictly its syntax and was read all the same (comments in JSON...).
         missing: includes that could not be followed: where, and why.
         incomplete: why a key that is not here may be set all the same, so that no default can be told; empty when the document is all there is.
+        parts: files that were merged into this one.
         rows: for a notebook: what its reader calls a place (`cell 3, line 2`), by line and column of the file.
     """
 
-    __slots__ = ("constructor", "duplicates", "incomplete", "leniencies", "missing", "path", "root", "rows", "syntax", "text")
+    __slots__ = ("constructor", "duplicates", "incomplete", "leniencies", "missing", "parts", "path", "root", "rows", "syntax", "text")
 
     def __init__(
         self,
@@ -162,6 +163,7 @@ class Document:
         self.duplicates = duplicates or []
         self.leniencies = leniencies or []
         self.missing = missing or []
+        self.parts: list[Document] = []
 
     def with_root(self, root: Node, missing: list[tuple[FileSpan, str]] | None = None) -> Document:
         """The same document over another tree."""

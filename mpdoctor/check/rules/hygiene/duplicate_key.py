@@ -42,11 +42,15 @@ from mpdoctor.core.rule import Hit, Rule
 
 def _check(run: CheckSubject) -> Iterator[Hit]:
     for file in run.files:
-        raises = file.dialect == "deepspeed"
         for duplicate in file.document.duplicates:
+            two_files = duplicate.first.file != duplicate.again.file
+            # deepy.py turns `-` into `_` after it has looked for the key.
+            raises = file.dialect == "deepspeed" or (two_files and file.dialect == "gpt_neox" and "-" not in duplicate.key)
+            who = "DeepSpeed" if file.dialect == "deepspeed" else "deepy.py"
+            where = str(duplicate.first) if two_files else f"line {duplicate.first.line}"
             yield Hit(
-                message=f"`{duplicate.key}` stands twice; "
-                + ("DeepSpeed refuses to start" if raises else f"the one at line {duplicate.first.line} is ignored"),
+                message=f"`{duplicate.key}` stands {'in two files' if two_files else 'twice'}; "
+                + (f"{who} refuses to start" if raises else f"the one at {where} is ignored"),
                 at=duplicate.again,
                 severity=Severity.ERROR if raises else Severity.INFO if duplicate.same else None,
                 related=(duplicate.first,),
