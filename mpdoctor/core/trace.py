@@ -148,6 +148,28 @@ class Absorbed:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class WeightOutlier:
+    """One element of a parameter that is out of all proportion to the rest of it, before the failing step."""
+
+    name: str
+    index: tuple[int, ...]
+    value: float
+    usual: float
+    """Largest magnitude of the other elements."""
+    flipped_bit: int | None = None
+    """The bit (0: lowest) without whose flip the element would be as large as the others; None when no single bit explains it."""
+    restored: float = 0.0
+    """The value with that bit flipped back; 0 where no bit explains it."""
+    at_start: bool = True
+    """Whether it was there before the first step."""
+
+    @property
+    def place(self) -> str:
+        """`layer.weight[7, 3]`."""
+        return f"{self.name}[{', '.join(map(str, self.index))}]" if self.index else self.name
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class StepTrace:
     """One step, op by op."""
 
@@ -168,6 +190,10 @@ class StepTrace:
     rounded_positions: tuple[tuple[str, str, int, int], ...] = ()
     """Buffers that count up in 16 bits: (name, dtype, distinct values, values)."""
     absorbed: tuple[Absorbed, ...] = ()
+    cut_by: tuple[tuple[str, str], ...] = ()
+    """(parameter, op) where every way from the loss to the parameter leads through an op whose derivative is 0 everywhere (`round`)."""
+    update_undone: float | None = None
+    """Share of the optimizer's update of all weights (projected) that was gone again when the step was over; None without an update."""
     ops: int = 0
 
 
@@ -264,6 +290,17 @@ class Recording:
     deterministic: bool | None = None
     finite_at_scale_one: bool | None = None
     """Whether the failing step's gradients are finite at loss scale 1; None when not tried."""
+    loss_by_scale: tuple[int, float, float] | None = None
+    """(step, loss, the same loss at loss scale 1) of a skipped step whose loss changes with the loss scale."""
+    initial_weight_norm: float | None = None
+    """Norm of all parameters before the first step."""
+    unmoved_losses: tuple[float, ...] = ()
+    """Losses of the same batches under the weights of the start; empty when not tried."""
+    origin_moved: str = ""
+    """How the place of the first bad value differs between two runs from the same state, in words; empty when it does not."""
+    bad_state: tuple[tuple[str, str, str, str], ...] = ()
+    """(parameter, name of the state, dtype, kind) of optimizer state that is not finite at the end though all weights are."""
+    weight_outliers: tuple[WeightOutlier, ...] = ()
     window: LossScaleWindow | None = None
     gradient_exponents: tuple[GradientExponents, ...] = ()
     """Of the step that the window was measured on: in all, then by module; empty when not measured."""
@@ -287,6 +324,11 @@ class Recording:
     """What is wrong with the failing batch, in words (`labels: all 16 are -100`)."""
     other_batches_fail: bool | None = None
     """Whether batches other than the failing one fail too from the same state."""
+
+    @property
+    def row_facts_name_rows(self) -> bool:
+        """Whether the facts tell rows of the batch apart from its other rows."""
+        return any("of the other rows" in fact for fact in self.row_facts)
 
     @property
     def failing(self) -> StepObservation | None:

@@ -23,12 +23,18 @@ ABSORBED = 0.8
 """Share of an in-place update that rounds away from which the tensor stands still."""
 LONG_UPDATE = 10.0
 """Adam's steps are about the learning rate long; this many times longer means that it divides by eps alone."""
+LONGEST_UPDATE = 1000.0
+"""No step of Adam is this many times the learning rate long, whatever share of its second moments is zero."""
 UPDATE_KEPT = 0.25
 """Below this share of the intended update the weights stand still."""
 FLUSHED = 0.5
 """Share of second moments flushed to zero from which the optimizer divides by eps alone."""
 ACCUMULATION_ERROR = 0.05
 """Relative error of a 16-bit sum from which it is wrong rather than rounded."""
+UNDONE = 0.95
+"""Share of the optimizer's update that is taken back within the step, from which the run goes nowhere."""
+RATE_GONE = 1e-5
+"""A learning rate below this share of its largest moves nothing that matters."""
 LOSS_JUMP = 3.0
 """A loss that is this many times the one before has jumped."""
 
@@ -67,7 +73,7 @@ def growth(recording: Recording) -> Growth | None:
     for what, values, threshold in (
         ("the loss", [s.loss for s in inside], GROWTH),
         ("the gradient norm", [s.grad_norm for s in inside if not s.skipped], GROWTH),
-        ("the weight norm", [s.weight_norm for s in before], WEIGHT_GROWTH),
+        ("the weight norm", [recording.initial_weight_norm, *(s.weight_norm for s in before)], WEIGHT_GROWTH),
     ):
         grown = _grown(what, finite([abs(v) if v is not None else None for v in values]), threshold)
         if grown is not None:
@@ -87,24 +93,46 @@ def _grown(what: str, values: list[float], threshold: float) -> Growth | None:
     return Growth(what, tail[0], tail[-1], len(tail) - 1) if rises * 2 >= len(tail) - 1 else None
 
 
+def rising(recording: Recording) -> bool:
+    """Whether the loss of a run without a failing step stands far above its start at the end: a reason to look at what the batches alone do."""
+    losses = _all_losses(recording)
+    if recording.failing_step is not None or len(losses) < 4:
+        return False
+    quarter = max(1, len(losses) // 4)
+    start, end = min(map(abs, losses[:quarter])), _median(losses[-quarter:])
+    return start > 0 and end > DIVERGED * start
+
+
 def diverging(recording: Recording) -> Growth | None:
     """A run without a failing step that steps too large have ruined.
 
-    Either its loss went up and stayed up (its last quarter stands ten times above its first), or it exploded and the
-    gradients are exactly zero ever since.
+    Either its loss went up and stayed up (its last quarter stands ten times above what the same batches give with the weights left
+    alone), or it exploded and the gradients are exactly zero ever since.
     """
-    losses = finite([s.loss for s in recording.steps])
-    if recording.failing_step is not None or len(losses) < 4 or len(losses) != len(recording.steps):
+    losses = _all_losses(recording)
+    if recording.failing_step is not None or len(losses) < 4:
         return None
     quarter = max(1, len(losses) // 4)
-    first, last = sorted(map(abs, losses[:quarter])), sorted(map(abs, losses[-quarter:]))
-    start, end = first[len(first) // 2], last[len(last) // 2]
+    unmoved = finite(recording.unmoved_losses)
+    start = _median(unmoved[-quarter:]) if len(unmoved) == len(losses) else _median(losses[:quarter])
+    end = _median(losses[-quarter:])
     if start > 0 and end > DIVERGED * start:
         return Growth("the loss", start, end, len(losses) - 1)
     dead = next((i for i, s in enumerate(recording.steps) if s.grad_norm == 0.0), None)
     if dead is None or dead < 2 or any(s.grad_norm != 0.0 for s in recording.steps[dead:]):
         return None
     return _grown("the loss", [abs(v) for v in losses[:dead]], DIVERGED)
+
+
+def _all_losses(recording: Recording) -> list[float]:
+    """The loss of every step; empty when one is missing or not finite."""
+    losses = finite([s.loss for s in recording.steps])
+    return losses if len(losses) == len(recording.steps) else []
+
+
+def _median(values: Sequence[float]) -> float:
+    """Median magnitude."""
+    return sorted(map(abs, values))[len(values) // 2]
 
 
 def gradients_all_zero(recording: Recording) -> list[StepObservation]:
@@ -223,11 +251,13 @@ def rounded_positions(recording: Recording) -> tuple[tuple[str, str, int, int], 
 
 
 def eps_alone(recording: Recording) -> list[TensorStats]:
-    """16-bit parameters whose second moment is zero and whose update is many times the learning rate."""
+    """Parameters with second moments of zero and an update that is many times the learning rate."""
     rates = finite([s.lr for s in recording.steps])
     if not rates:
         return []
-    return [t for t in flushed_tensors(recording) if t.dtype in ("float16", "bfloat16") and (t.update_amax or 0.0) > LONG_UPDATE * max(rates)]
+    long, longest = LONG_UPDATE * max(rates), LONGEST_UPDATE * max(rates)
+    tensors = recording.trace.tensors if recording.trace else ()
+    return [t for t in tensors if (t.update_amax or 0.0) > (long if (t.moment_zero_share or 0.0) > FLUSHED else longest) and t.moment_zero_share]
 
 
 def dead_parameters(recording: Recording) -> list[str]:
@@ -261,6 +291,21 @@ def not_optimized(recording: Recording) -> tuple[str, ...]:
     stats = recording.trace.tensors if recording.trace else ()
     total = sum(t.numel for t in stats if t.grad_norm is not None)
     return tuple(sorted(names)) if total and 2 * sum(t.numel for t in stats if t.name in names) > total else ()
+
+
+def update_undone(recording: Recording) -> float | None:
+    """Share of the optimizer's update that is gone again at the end of the last traced step, when next to nothing of it is left."""
+    share = recording.trace.update_undone if recording.trace and recording.failing_step is None else None
+    return share if share is not None and share > UNDONE else None
+
+
+def rate_gone(recording: Recording) -> tuple[float, float, int] | None:
+    """(largest rate, last rate, steps) when a schedule took the learning rate to nothing for most of the run."""
+    rates = [s.lr for s in recording.steps if s.lr is not None]
+    if len(rates) < 8 or recording.schedule_over or max(rates) <= 0:
+        return None
+    gone = sum(r < RATE_GONE * max(rates) for r in rates)
+    return (max(rates), rates[-1], gone) if 2 * gone > len(rates) and rates[-1] < RATE_GONE * max(rates) else None
 
 
 def lr_always_zero(recording: Recording) -> bool:

@@ -69,6 +69,14 @@ def _of_the_run(recording: Recording) -> Iterator[Symptom]:
         yield Symptom(id=SymptomId.WEIGHTS_NOT_MOVING, detail=f"the weights take {max(0.0, recording.update_kept or 0.0):.0%} of their updates")
     if seen.lr_always_zero(recording):
         yield Symptom(id=SymptomId.WEIGHTS_NOT_MOVING, detail="the learning rate is 0 in every step")
+    gone, undone = seen.rate_gone(recording), seen.update_undone(recording)
+    if gone is not None and not seen.lr_always_zero(recording):
+        yield Symptom(id=SymptomId.WEIGHTS_NOT_MOVING, detail=f"the learning rate falls from {gone[0]:.3g} to {gone[1]:.3g}")
+    if undone is not None:
+        detail = f"{min(1.0, undone):.0%} of the optimizer's update is gone again at the end of the step"
+        yield Symptom(id=SymptomId.WEIGHTS_NOT_MOVING, detail=detail)
+    for name, key, dtype, kind in recording.bad_state[:1]:
+        yield Symptom(id=SymptomId.WEIGHTS_NOT_MOVING, detail=f"the optimizer's {key} of {name} ({dtype}) holds {kind}")
     if seen.autocast_left_open(recording):
         yield Symptom(id=SymptomId.LOSS_NOT_MOVING, detail="the forward pass keeps using the weights of the first step")
     for name, dtype, additions, error, _ in seen.lossy_accumulations(recording)[:1]:

@@ -16,8 +16,11 @@ OUTLIER = 1e3
 """A batch whose largest magnitude is this many times the largest of the others is an outlier."""
 
 
-def batch_facts(batch: Any, others: Sequence[Any]) -> tuple[str, ...]:
-    """Facts about a batch, compared with other batches of the run: non-finite values, outliers, ignored labels, empty rows."""
+def batch_facts(batch: Any, others: Sequence[Any], rows: Sequence[int] = ()) -> tuple[str, ...]:
+    """Facts about a batch, compared with other batches of the run: non-finite values, outliers, ignored labels, empty rows.
+
+    `rows` are those that carry the bad value: they are compared with the other rows of the batch too.
+    """
     found: list[str] = []
     elsewhere = _largest(others)
     for name, tensor in named_tensors(batch):
@@ -28,18 +31,34 @@ def batch_facts(batch: Any, others: Sequence[Any]) -> tuple[str, ...]:
             bits = status_of(*low_high)
             if bits & NAN or bits == 2:
                 bad = ~torch.isfinite(tensor)
-                rows = _rows(bad)
-                found.append(f"{name}: {int(bad.sum())} of {tensor.numel()} values are {kind_name(bits)}{rows}")
+                where = _rows(bad)
+                found.append(f"{name}: {int(bad.sum())} of {tensor.numel()} values are {kind_name(bits)}{where}")
             elif bits == FINITE:
                 size = max(abs(v) for v in low_high)
                 usual = elsewhere.get(name)
                 if usual and size > OUTLIER * usual:
                     found.append(f"{name}: values up to {size:.3g}, {size / usual:.2g} times the largest of the other batches")
+                elif (fact := _outlying_rows(tensor, rows)) is not None:
+                    found.append(f"{name}: {fact}")
         elif not tensor.is_floating_point() and tensor.dim() > 0 and tensor.numel() > 1 and bool((tensor == IGNORED_LABEL).all()):
             found.append(f"{name}: all {tensor.numel()} labels are {IGNORED_LABEL} (ignored)")
         if tensor.numel() == 0 and elsewhere.get(f"{name} numel", 0) > 0:
             found.append(f"{name}: empty")
     return tuple(found)
+
+
+def _outlying_rows(tensor: torch.Tensor, rows: Sequence[int]) -> str | None:
+    """What is unusual about a few rows against the other rows of the batch."""
+    if not rows or tensor.dim() == 0 or max(rows) >= tensor.shape[0] or 2 * len(rows) > tensor.shape[0]:
+        return None
+    sizes = tensor.detach().abs().reshape(tensor.shape[0], -1).amax(1).double()
+    named = torch.zeros(tensor.shape[0], dtype=torch.bool, device=tensor.device)
+    named[list(rows)] = True
+    usual, size = float(sizes[~named].max()), float(sizes[named].min())
+    if not usual or size <= OUTLIER * usual:
+        return None
+    word = f"row{'s' if len(rows) > 1 else ''} {', '.join(map(str, rows[:8]))}"
+    return f"{word}: values up to {float(sizes[named].max()):.3g}, {size / usual:.2g} times the largest of the other rows"
 
 
 def _largest(batches: Sequence[Any]) -> dict[str, float]:

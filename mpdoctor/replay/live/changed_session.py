@@ -47,6 +47,9 @@ def apply_to_session(session: Session, changes: Changes) -> None:
         for tensor in (*session.model.parameters(), *session.model.buffers()):
             if tensor.is_floating_point():
                 tensor.data = torch.nan_to_num(tensor.data, nan=0.0, posinf=0.0, neginf=0.0)
+    parameters = dict(session.model.named_parameters())
+    for name, index, value in changes.weights:
+        parameters[name].data[index] = value
     for name in changes.fp32_modules:
         with suppress(AttributeError):
             _in_fp32(session.model.get_submodule(name))

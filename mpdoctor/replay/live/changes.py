@@ -39,6 +39,7 @@ class Changes:
         fp32_modules: names of modules whose forward runs in fp32.
         uncached_autocast: autocast's weight cache is off.
         finite_parameters: non-finite values of parameters and buffers are replaced before the first step.
+        weights: (parameter, index, value) of single elements that are set before the first step.
         nonreentrant_checkpointing: `torch.utils.checkpoint` runs without reentrant autograd.
         cleared_gradients: gradients are cleared after each optimizer step, and after each step with a bad gradient.
     """
@@ -61,6 +62,7 @@ class Changes:
     fp32_modules: tuple[str, ...] = ()
     uncached_autocast: bool = False
     finite_parameters: bool = False
+    weights: tuple[tuple[str, tuple[int, ...], float], ...] = ()
     nonreentrant_checkpointing: bool = False
     cleared_gradients: bool = False
 

@@ -29,7 +29,7 @@ def look_at_end_tensors(tracer: OpTracer, model: torch.nn.Module, *, finite: Col
     damaged = set(damaged_buffers(model)) if buffers else ()
     bad_loss = any(e.kind == "loss" for e in tracer.ends)
     for name, buffer in buffers:
-        if name in damaged or bad_loss:
+        if name in damaged or bad_loss or tracer.overflowed(buffer):
             tracer.end_of("buffer", name, buffer)
 
 

@@ -61,11 +61,16 @@ class Interception:
         self._inside_scaler_step = False
         self.autocast_dtypes: list[str] = []
         self.emulated_cuda_autocast = False
+        self.on_optimizer_step: Callable[[], None] | None = None
+        """Called after each optimizer step."""
+        self.before_backward: Callable[[torch.Tensor], None] | None = None
+        """Called with what a backward pass starts from, before it runs."""
         self.on_backward: Callable[[], None] | None = None
         """Called after each backward pass, while the gradients still carry the loss scale."""
         self._scaled: dict[int, tuple[torch.Tensor, torch.Tensor]] = {}
         self._stack = ExitStack()
         self._optimizer_phase: list[Any] = []
+        self._rates: list[tuple[dict[str, Any], Any]] = []
         self._masters: dict[int, MasterWeights] = {}
         self.injected_scaler: InjectedScaler | None = None
         """Set by the loop when dynamic scaling is to be tried on a loop of the user's own that has none."""
@@ -89,6 +94,7 @@ class Interception:
             self._set(torch.nn.utils, name, wrapped)
             self._set(torch.nn.utils.clip_grad, name, wrapped)
         self._swap(torch.autograd, "backward", self._backward)
+        self._swap(Optimizer, "__init__", self._optimizer_init)
         self._swap(Optimizer, "zero_grad", self._optimizer_zero_grad)
         self._swap(torch.nn.Module, "zero_grad", self._module_zero_grad)
         for handle in (register_optimizer_step_pre_hook(self._before_step), register_optimizer_step_post_hook(self._after_step)):
@@ -304,6 +310,8 @@ class Interception:
                     self.tracer.end_of("loss", "loss", self.loss)
             with _disable_current_modes():  # the guard's looks are no ops of the run
                 self.watch.before_backward()
+                if self.before_backward is not None and isinstance(first, torch.Tensor):
+                    self.before_backward(first)
             if self.injected_scaler is not None and isinstance(first, torch.Tensor) and first.numel() == 1:
                 tensors = self.injected_scaler.scaled(first)
             factor = self.changes.backward_scale
@@ -321,8 +329,16 @@ class Interception:
 
         return backward
 
+    def _optimizer_init(self, original: Any) -> Any:
+        def init(optimizer: Any, *args: Any, **kwargs: Any) -> None:
+            original(optimizer, *args, **kwargs)
+            self.watch.know(optimizer)
+
+        return init
+
     def _optimizer_zero_grad(self, original: Any) -> Any:
         def zero_grad(optimizer: Any, *args: Any, **kwargs: Any) -> Any:
+            self.watch.know(optimizer)
             self.watch.cleared(optimizer)
             if self.tracer is not None:
                 self.tracer.backward_done = False
@@ -356,6 +372,7 @@ class Interception:
         changes = self.changes
         for group in optimizer.param_groups:
             if changes.lr_factor != 1.0 and group.get("lr") is not None:
+                self._rates.append((group, group["lr"]))
                 group["lr"] = group["lr"] * changes.lr_factor
             if changes.adam_eps is not None and isinstance(group.get("eps"), float):
                 group["eps"] = changes.adam_eps
@@ -378,11 +395,14 @@ class Interception:
             self._optimizer_phase.pop().__exit__(None, None, None)
         if id(optimizer) in self._masters:
             self._masters[id(optimizer)].narrow()
-        for group in optimizer.param_groups:
-            if self.changes.lr_factor != 1.0 and group.get("lr") is not None:
-                group["lr"] = group["lr"] / self.changes.lr_factor
+        for group, rate in self._rates:
+            group["lr"] = rate
+        self._rates.clear()
         self.optimizer_steps += 1
         self.watch.after_step(optimizer)
+        if self.on_optimizer_step is not None:
+            with _disable_current_modes():
+                self.on_optimizer_step()
 
 
 def _nonreentrant(original: Any) -> Any:

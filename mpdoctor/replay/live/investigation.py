@@ -15,12 +15,15 @@ from mpdoctor.core.rule import Skipped
 from mpdoctor.core.trace import GradientExponents, Recording, StepObservation
 from mpdoctor.replay.live.batch_facts import batch_facts
 from mpdoctor.replay.live.changes import Changes
+from mpdoctor.replay.live.events import Event
 from mpdoctor.replay.live.gradient_census import window
 from mpdoctor.replay.live.measurements import TraceCollector, gradients_at, has_master, loaded_moments_flushed, update_loss
 from mpdoctor.replay.live.origin import Origin
 from mpdoctor.replay.live.process_state import BudgetSpent, OutOfMemory
+from mpdoctor.replay.live.second_look import moved, nonfinite_state, weight_outliers
 from mpdoctor.replay.live.session import SessionSource
 from mpdoctor.replay.live.training_loop import Run, Tracing, failed, run
+from mpdoctor.replay.observations import rising
 
 T = TypeVar("T")
 
@@ -105,12 +108,15 @@ class Investigation:
             initial_bad_parameters=baseline.initial_bad_parameters,
             initial_bad_buffers=baseline.initial_bad_buffers,
             initial_origin=baseline.initial_origin,
+            initial_weight_norm=baseline.initial_weight_norm,
             loaded_moments_flushed=moments[0] if moments else None,
             loaded_moments_dtype=moments[1] if moments else None,
         )
         hard = next((s.step for s in steps if failed(s)), baseline.exception.step if baseline.exception else None)
         recording = replace(recording, failing_step=hard)
-        for look in (self._persistent_skips, self._repeat, self._measure):
+        if hard is None and recording.exception is None:
+            recording = replace(recording, bad_state=nonfinite_state(session))
+        for look in (self._persistent_skips, self._repeat, self._place_again, self._outliers, self._unmoved, self._measure):
             try:
                 if self.interrupted:
                     raise KeyboardInterrupt
@@ -159,7 +165,10 @@ class Investigation:
         self._note("trying skipped steps again at loss scale 1")
         for group in groups if len(groups) <= _PROBED_SKIPS else [*groups[: _PROBED_SKIPS - 1], groups[-1]]:
             at = group[0].step
-            finite = self._guarded(f"step {at} at loss scale 1", partial(self._finite_at_one, at))
+            seen = self._guarded(f"step {at} at loss scale 1", partial(self._step_at_one, at))
+            finite = not seen.passed_over if seen is not None else None
+            if seen is not None and (other := _other_loss(group[0], seen)) is not None:
+                return replace(recording, failing_step=at, loss_by_scale=(at, *other), finite_at_scale_one=finite)
             if finite is False:
                 return replace(recording, failing_step=at, finite_at_scale_one=False)
             never_recovers = group[-1] is recording.steps[-1] and len(group) >= 2
@@ -168,15 +177,12 @@ class Investigation:
                 return replace(recording, failing_step=at, finite_at_scale_one=True)
         return recording
 
-    def _finite_at_one(self, step: int) -> bool | None:
+    def _step_at_one(self, step: int) -> StepObservation | None:
         own = any(s.scale is not None for s in self.baseline.steps)
         # A loop that scales by hand has no scale to set; its backward pass starts from a smaller loss instead.
         changes = Changes(scale_at=(step, 1.0)) if own else Changes(backward_scale_at=(step, 2.0**-16))
         result = run(self.source, changes=changes, until=step, deadline=self.deadline)
-        seen = next((s for s in result.steps if s.step == step), None)
-        if seen is None or result.spent:
-            return None
-        return not seen.passed_over
+        return next((s for s in result.steps if s.step == step), None) if not result.spent else None
 
     # -- the repeat, under the tracer
 
@@ -194,7 +200,13 @@ class Investigation:
         by_optimizer = seen is not None and bool(seen.nonfinite_weights) and not seen.nonfinite_grads
         collector = TraceCollector(frozenset(full))
         tracing = Tracing(
-            frozenset(full | before), collector.done, optimizer_ops=by_optimizer, before=collector.before, after_backward=collector.after_backward
+            frozenset(full | before),
+            collector.done,
+            optimizer_ops=by_optimizer,
+            before=collector.before,
+            after_backward=collector.after_backward,
+            after_update=collector.after_update,
+            before_backward=collector.before_backward,
         )
         try:
             again = run(self.source, until=last, tracing=tracing, deadline=self._share(0.5), after_failure=0)
@@ -217,6 +229,42 @@ class Investigation:
             deterministic=_same(steps, again),
         )
 
+    # -- what a failing step may still hide
+
+    def _place_again(self, recording: Recording) -> Recording:
+        """Trace the failing step once more: a sound device makes the first bad value at the same place again."""
+        first = self.origin
+        at = recording.failing_step
+        if first is None or at is None or recording.exception is not None:
+            return recording
+        if not isinstance(first.root, Event) or first.why.bad is None or bool(first.why.bad.all()):
+            return recording
+        collector = TraceCollector(frozenset())
+        self._note("looking for the first bad value once more")
+        tracing = Tracing(frozenset([at]), collector.done, optimizer_ops=first.root.optimizer_ops)
+        self._guarded("the place of the first bad value, once more", lambda: run(self.source, until=at, tracing=tracing, deadline=self._share(0.5)))
+        again = collector.origins.get(at)
+        return replace(recording, origin_moved=moved(first, again)) if again is not None else recording
+
+    def _outliers(self, recording: Recording) -> Recording:
+        """Single weights that are out of all proportion, where something grew too large."""
+        at, origin = recording.failing_step, recording.trace.origin if recording.trace else None
+        overflows = origin is None or "overflow" in origin.mechanism or origin.mechanism == "unknown"
+        if at is None or recording.exception is not None or recording.initial_bad_parameters or not overflows:
+            return recording
+        found = self._guarded("weights out of proportion", lambda: weight_outliers(self.source, at, self.deadline))
+        return replace(recording, weight_outliers=found or ())
+
+    def _unmoved(self, recording: Recording) -> Recording:
+        """The losses of the same batches with the weights left alone, where the loss rises: is it the weights, or the batches and the objective?"""
+        if not rising(recording):
+            return recording
+        self._note("running it with the weights left alone")
+        last = recording.steps[-1].step
+        still = self._guarded("the losses without any update", lambda: run(self.source, changes=Changes(lr_factor=0.0), until=last))
+        losses = [s.loss for s in still.steps if s.loss is not None] if still is not None else []
+        return replace(recording, unmoved_losses=tuple(losses)) if len(losses) == len(recording.steps) else recording
+
     # -- measurements
 
     def _measure(self, recording: Recording) -> Recording:
@@ -228,11 +276,8 @@ class Investigation:
         number = at - session.first_step
         if 0 <= number < len(session.batches) and (recording.failing_step is not None or recording.exception is not None):
             others = [b for i, b in enumerate(session.batches[:64]) if i != number]
-            recording = replace(
-                recording,
-                rows=recording.trace.origin.rows if recording.trace and recording.trace.origin else (),
-                row_facts=batch_facts(session.batches[number], others),
-            )
+            rows = recording.trace.origin.rows if recording.trace and recording.trace.origin else ()
+            recording = replace(recording, rows=rows, row_facts=batch_facts(session.batches[number], others, rows))
         if "float16" in recording.compute_dtypes:
             recording = self._measure_scaling(recording)
         if recording.failing_step is None and recording.weights_dtype != "float32" and len([s for s in steps if s.took_a_step]) >= 3:
@@ -273,6 +318,14 @@ class Investigation:
             if step.loss is not None and math.isfinite(step.loss) and not step.nonfinite_grads:
                 return step.step
         return recording.failing_step
+
+
+def _other_loss(step: StepObservation, at_one: StepObservation) -> tuple[float, float] | None:
+    """(loss, loss at scale 1) of a step whose forward pass gives another loss at another loss scale."""
+    a, b = step.loss, at_one.loss
+    if a is None or b is None or math.isnan(a) or not math.isfinite(b) or abs(a - b) <= 0.01 * abs(b):
+        return None
+    return a, b
 
 
 def _skip_groups(steps: Sequence[StepObservation]) -> list[list[StepObservation]]:

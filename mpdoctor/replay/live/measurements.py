@@ -19,6 +19,7 @@ from mpdoctor.replay.live.origin import Origin, find_origin, site_of, source_lin
 from mpdoctor.replay.live.rows import batch_size
 from mpdoctor.replay.live.session import Session, SessionSource
 from mpdoctor.replay.live.training_loop import Tracing, run
+from mpdoctor.replay.live.zero_derivative import cut_parameters
 
 LOW = (torch.float16, torch.bfloat16)
 _MIN_ADDITIONS = 8
@@ -38,13 +39,25 @@ class TraceCollector:
         self.origins: dict[int, Origin] = {}
         self._before: dict[str, torch.Tensor] = {}
         self._grads: dict[str, tuple[torch.Tensor, float]] = {}
+        self._updated: dict[str, torch.Tensor] = {}
+        self._cut: dict[str, str] = {}
 
     def before(self, session: Session, step: int) -> None:
         """Copy the weights, to see which of them the step changes."""
         if not self._wants(step):
             return
         self._before = {n: p.detach().clone() for n, p in session.model.named_parameters()}
-        self._grads = {}
+        self._grads, self._updated, self._cut = {}, {}, {}
+
+    def before_backward(self, session: Session, step: int, loss: torch.Tensor) -> None:
+        """Which parameters this backward pass cannot reach with a gradient that is not zero."""
+        if self._wants(step):
+            self._cut |= cut_parameters(loss, {id(p): n for n, p in session.model.named_parameters()})
+
+    def after_update(self, session: Session, step: int) -> None:
+        """Remember the weights as the optimizer left them."""
+        if self._wants(step) and (session.after_step is not None or session.step is not None):
+            self._updated = {n: p.detach().clone() for n, p in session.model.named_parameters()}
 
     def after_backward(self, session: Session, step: int, scale: float) -> None:
         """Remember which gradient elements were not zero when backward ended."""
@@ -76,8 +89,22 @@ class TraceCollector:
             replaced_nan=tuple(site_of(event, step) for event in seen.replaced_nan),
             rounded_positions=tuple(rounded_positions(session.model)),
             absorbed=tuple(Absorbed(name=a.name, dtype=a.dtype, op=a.op, share=a.share, source=source_line(a.stack)) for a in seen.absorbed.values()),
+            cut_by=tuple(sorted(self._cut.items())),
+            update_undone=self._undone(session) if self._wants(step) else None,
             ops=seen.ops,
         )
+
+    def _undone(self, session: Session) -> float | None:
+        """Share of the optimizer's update that what came after it took back."""
+        dot, square = 0.0, 0.0
+        for name, parameter in session.model.named_parameters():
+            old, new = self._before.get(name), self._updated.get(name)
+            if old is None or new is None or not parameter.shape == old.shape == new.shape or parameter.is_complex():
+                continue
+            update = (new.double() - old.double()).flatten()
+            dot += float(torch.dot(update, (parameter.detach().double() - old.double()).flatten()))
+            square += float(torch.dot(update, update))
+        return 1 - dot / square if square > 0 and math.isfinite(dot) and math.isfinite(square) else None
 
     def _wants(self, step: int) -> bool:
         """Whether parameters and gradients are read one by one in this step."""
@@ -174,11 +201,23 @@ def has_master(parameter: torch.Tensor, state: dict[str, torch.Tensor]) -> bool:
 def flushed_share(state: dict[str, torch.Tensor]) -> float | None:
     """Share of elements whose second moment is 0 although the first moment is not; None without such moments."""
     first, second = state.get("exp_avg"), state.get("exp_avg_sq")
+    if first is None or second is None:
+        first, second = _moments(state)
     if first is None or second is None or first.shape != second.shape:
         return None
     live = first != 0
     total = int(live.sum())
     return int(((second == 0) & live).sum()) / total if total else None
+
+
+def _moments(state: dict[str, torch.Tensor]) -> tuple[torch.Tensor | None, torch.Tensor | None]:
+    """First and second moment of an optimizer with names of its own: of two states of one shape, that with both signs, and that with none below 0."""
+    wide = [v for v in state.values() if v.dim() and v.numel() > 1]
+    if len(wide) != 2 or wide[0].shape != wide[1].shape:
+        return None, None
+    squares = [v for v in wide if not bool((v < 0).any())]
+    signed = [v for v in wide if bool((v < 0).any())]
+    return (signed[0], squares[0]) if len(squares) == 1 and len(signed) == 1 else (None, None)
 
 
 def loaded_moments_flushed(session: Session) -> tuple[float, str] | None:

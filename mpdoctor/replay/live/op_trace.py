@@ -121,6 +121,11 @@ class OpTracer(StepMode):
             source = self._provenance.get(storage_key(tensor)) or self._external(tensor, bits)
             self.ends.append(EndTensor(kind, name, bits, source))
 
+    def overflowed(self, tensor: torch.Tensor) -> bool:
+        """Whether an op of this step made infinity of finite values and left it in the tensor."""
+        made = self._provenance.get(storage_key(tensor))
+        return isinstance(made, Event) and made.created and not made.deliberate
+
     # -- the dispatch
 
     def __enter__(self) -> OpTracer:

@@ -19,6 +19,9 @@ class OptimizerWatch:
     def __init__(self) -> None:
         self.names: dict[int, str] = {}
         self.optimizers: list[Any] = []
+        """Optimizers that have stepped, and the run's main one."""
+        self.made: list[Any] = []
+        """Optimizers that were built or used by the run, whether they have stepped yet or not."""
         self.grad_norm: float | None = None
         """Norm of the gradients that the first optimizer of this step received."""
         self.nonfinite: list[str] = []
@@ -36,6 +39,11 @@ class OptimizerWatch:
         if optimizer not in self.optimizers:
             self.optimizers.append(optimizer)
 
+    def know(self, optimizer: Any) -> None:
+        """An optimizer was built, or something was asked of it."""
+        if not any(known is optimizer for known in self.made):
+            self.made.append(optimizer)
+
     def new_step(self) -> None:
         """Forget the last step's gradients."""
         self._bad_before = bool(self.nonfinite or self.stale)
@@ -50,10 +58,10 @@ class OptimizerWatch:
     def owner_of(self, parameters: Sequence[Any]) -> Any:
         """The optimizer that holds the first of these parameters."""
         wanted = {id(p) for p in parameters[:1]}
-        for optimizer in self.optimizers:
+        for optimizer in (*self.optimizers, *self.made):
             if any(id(p) in wanted for _, p in self.parameters_of(optimizer)):
                 return optimizer
-        return self.optimizers[0] if self.optimizers else None
+        return None
 
     @own_look
     def look_at_grads(self, optimizer: Any, squares: Mapping[int, float] = _NOTHING) -> None:

@@ -52,7 +52,8 @@ def site_of(event: Event | External, step: int) -> TensorSite:
             step=step, phase=event.phase, module=_target(event), op=event.optimizer or event.op, tensor=_target(event) or None, source=None
         )
     op = event.node if event.phase is Phase.BACKWARD and event.node else event.op
-    return TensorSite(step=step, phase=event.phase, module=event.module, op=op, source=source_line(event.stack))
+    buffer = event.target[1] if event.target is not None and event.target[0] == "buffer" else None
+    return TensorSite(step=step, phase=event.phase, module=event.module, op=op, tensor=buffer, source=source_line(event.stack))
 
 
 def _target(event: Event) -> str:

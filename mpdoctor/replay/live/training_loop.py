@@ -44,8 +44,12 @@ class Tracing:
     before: Callable[[Session, int], None] | None = None
     after_backward: Callable[[Session, int, float], None] | None = None
     """Called with the loss scale that the gradients carry, after each backward pass of a traced step."""
+    after_update: Callable[[Session, int], None] | None = None
+    """Called after each optimizer step of a traced step."""
+    before_backward: Callable[[Session, int, torch.Tensor], None] | None = None
+    """Called with the loss of each backward pass of a traced step."""
     ops: bool = True
-    """Whether to trace op by op; False only calls `before` and `after_backward`."""
+    """Whether to trace op by op; False only calls the others."""
 
 
 @dataclass(slots=True)
@@ -71,6 +75,8 @@ class Run:
     initial_bad_buffers: tuple[str, ...] = ()
     initial_origin: NonFinite | None = None
     """The first of them, as an origin."""
+    initial_weight_norm: float | None = None
+    """Norm of all parameters before the first step."""
     autocast_dtypes: tuple[str, ...] = ()
     emulated_cuda_autocast: bool = False
     backs_off: bool | None = None
@@ -178,6 +184,7 @@ def _steps(
     result.initial_origin = arrived_bad(session, result.initial_bad_parameters, result.initial_bad_buffers)
     bad_parameters = set(result.initial_bad_parameters)
     apply_to_session(session, changes)
+    result.initial_weight_norm = norm_of(list(session.model.parameters()))
     left = math.inf
     for number, given in enumerate(session.batches):
         step = session.first_step + number
@@ -200,7 +207,10 @@ def _steps(
         lr = _lr_of(session.optimizer)
         if tracing is not None and tracing.before is not None and traced:
             tracing.before(session, step)
-        intercepted.on_backward = None
+        intercepted.on_backward = intercepted.on_optimizer_step = intercepted.before_backward = None
+        if tracing is not None and traced:
+            intercepted.on_optimizer_step = partial(tracing.after_update, session, step) if tracing.after_update is not None else None
+            intercepted.before_backward = partial(tracing.before_backward, session, step) if tracing.before_backward is not None else None
         if tracing is not None and tracing.after_backward is not None and traced:
             at_step = changes.backward_scale_at
             carried = (scale or 1.0) * changes.backward_scale * (at_step[1] if at_step is not None and at_step[0] == step else 1.0)

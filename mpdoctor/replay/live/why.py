@@ -155,7 +155,8 @@ def _rerun(event: Event, call: Call, vanished_eps: Sequence[tuple[float, Event]]
             )
             return Why(Mechanism.OVERFLOW, text, exact=value, bad=bad)
         if not vanished_eps and _repeats_finite(call, index):
-            return Why(Mechanism.UNSTABLE, f"{_short(event.op)}{where} gave {kind}, and gives a finite value on the same inputs when it runs again", bad=bad)
+            text = f"{_short(event.op)}{where} gave {kind}, and gives a finite value on the same inputs when it runs again"
+            return Why(Mechanism.UNSTABLE, text, bad=bad)
         if _harmless_inputs(call, output.dtype):
             text = f"{_short(event.op)}{where} gives {kind}; the same op on the same inputs in fp64 gives {value:.6g}, and no input is near a limit"
             return Why(Mechanism.WRONG_RESULT, text, exact=value, bad=bad)

@@ -31,13 +31,13 @@ def check(recording: Recording) -> Iterator[Hit]:
     rows = f" (row {', '.join(map(str, origin.rows))})" if origin is not None and origin.rows else ""
     for fact in recording.row_facts:
         # An outlier explains an overflow, not an undefined operation.
-        outlier = "times the largest" in fact
+        outlier = "times the largest of the" in fact
         if outlier and (origin is None or "overflow" not in origin.mechanism):
             continue
         yield Hit(
             message=f"batch of step {recording.failing_step}: {fact}",
             at=origin.site if origin else None,
-            confidence=Confidence.MEDIUM if outlier else Confidence.HIGH,
+            confidence=Confidence.MEDIUM if outlier and not recording.row_facts_name_rows else Confidence.HIGH,
         )
     if origin is not None and origin.mechanism == "masked-row" and origin.rows and origin.whole_rows:
         yield Hit(

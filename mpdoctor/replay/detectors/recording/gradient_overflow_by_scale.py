@@ -27,7 +27,7 @@ from mpdoctor.core.trace import Recording
 def check(recording: Recording) -> Iterator[Hit]:
     """Overflow that a smaller scale would not have."""
     step = recording.failing
-    if step is None:
+    if step is None or recording.loss_by_scale is not None:
         return
     origin = recording.trace.origin if recording.trace else None
     backward = origin is None or origin.site.phase in (Phase.BACKWARD, Phase.UNSCALE)

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from mpdoctor.core.finding import Severity
+from mpdoctor.core.finding import Remedy, Severity
 from mpdoctor.core.rule import Hit, Rule
 from mpdoctor.core.trace import Recording
 from mpdoctor.replay.observations import dead_parameters
@@ -28,7 +28,16 @@ from mpdoctor.replay.observations import dead_parameters
 def check(recording: Recording) -> Iterator[Hit]:
     """Parameters that cannot learn."""
     names = dead_parameters(recording)
-    if names:
+    cut = dict(recording.trace.cut_by) if recording.trace else {}
+    if names and all(n in cut for n in names):
+        op = cut[names[0]]
+        yield Hit(
+            message=f"{names[0]}{f' and {len(names) - 1} more' if len(names) > 1 else ''}: the gradient is exactly 0 in every step, because "
+            f"{op}() stands between them and the loss, and its derivative is 0 everywhere",
+            cause="training-loop",
+            remedy=Remedy(text=f"Pass the gradient straight through {op}: x + ({op}(x) - x).detach()."),
+        )
+    elif names:
         more = f" and {len(names) - 1} more" if len(names) > 1 else ""
         why = "nothing underflows: units are never active, or a factor is 0"
         yield Hit(message=f"{names[0]}{more}: the gradient is exactly 0 from the first step on, and {why}")

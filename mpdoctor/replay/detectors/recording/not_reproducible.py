@@ -27,6 +27,8 @@ def check(recording: Recording) -> Iterator[Hit]:
     lost = recording.failing_step is not None and not recording.baseline_fails and bool(recording.traces)
     if lost:
         yield Hit(message=f"step {recording.failing_step} failed in the first run and not when it was repeated from the same state and seeds")
+    elif recording.origin_moved:
+        yield Hit(message=f"the same step fails at another place when it is repeated from the same state and seeds: {recording.origin_moved}")
     elif recording.deterministic is False:
         yield Hit(message="the repeated run differs from the first in the last digits", confidence=Confidence.LOW, severity=Severity.INFO)
 

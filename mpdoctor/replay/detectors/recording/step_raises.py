@@ -30,6 +30,10 @@ _MESSAGES: tuple[tuple[str, str, str], ...] = (
     (r"No inf checks were recorded", "training-loop", "the optimizer's parameters have no gradients"),
     (r"(Target|target) -?\d+ is out of bounds|index out of range|index .* is out of bounds", "dirty-data", "an index lies outside its table"),
     (r"Expected more than 1 value per channel", "dirty-data", "a batch of one row reaches a normalisation that needs more"),
+    (r"Expected more than 1 spatial element", "dirty-data", "an input is so small that a single position is left, which a normalisation cannot use"),
+    (r"Inference tensors? cannot be|update to inference tensor", "training-loop", "tensors made under torch.inference_mode are used in training"),
+    (r"grad can be implicitly created only for scalar outputs", "training-loop", "backward starts from a loss that is not reduced to one number"),
+    (r"optimizer got an empty parameter list|appear in more than one", "training-loop", "the optimizer was given the wrong parameters"),
     (r"all elements of (input|target) should be between 0 and 1", "dirty-data", "probabilities or targets outside [0, 1]"),
     (
         r"not positive.definite|is singular|singular matrix|failed to converge|did not converge|ill-conditioned",

@@ -40,7 +40,8 @@ def check(recording: Recording) -> Iterator[Hit]:
         return
     grown = growth(recording)
     confidence = Confidence.HIGH
-    if wide_overflow and grown:
+    explained = grown or recording.weight_outliers or any("times the largest of the" in fact for fact in recording.row_facts)
+    if (wide_overflow and explained) or recording.origin_moved:
         confidence = Confidence.LOW
     if origin.mechanism in ("empty-reduction", "impossible-target") or (origin.mechanism == "masked-row" and origin.whole_rows):
         confidence = Confidence.MEDIUM

@@ -31,7 +31,8 @@ def check(recording: Recording) -> Iterator[Hit]:
         worst = max(found, key=lambda t: t.update_amax or 0.0)
         rate = next((s.lr for s in recording.steps if s.lr), 0.0)
         yield Hit(
-            message=f"{worst.name}: {worst.moment_zero_share:.0%} of the second moments are 0 in {worst.dtype}; "
+            message=f"{worst.name}: {worst.moment_zero_share:.0%} of the second moments are 0 ({', '.join(sorted(set(worst.moments.values())))}) "
+            "where the first are not; "
             f"a step moves it by {worst.update_amax:.3g}, "
             f"{(worst.update_amax or 0.0) / rate:.3g} times the learning rate"
         )

@@ -20,7 +20,7 @@ def obstacle(lab: Lab) -> str | None:
     size = _size(lab)
     return first(
         failing(lab),
-        "other batches fail too" if cleared else None,
+        "other batches fail too" if cleared and not lab.recording.row_facts_name_rows else None,
         None if any(f.cause == "dirty-data" for f in lab.findings) else "nothing points to single rows",
         None if size is not None and size > 1 else "the batch has no rows to leave out",
     )
