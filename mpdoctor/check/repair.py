@@ -1,7 +1,7 @@
 """Repairs: the edits that findings propose, made in the user's own text, comments and formatting kept.
 
-An edit is made only where the file still holds what the finding saw. A file is changed only if the
-changed text parses and differs from the old one in the edited settings alone.
+An edit is made only where the file still holds what the finding saw. A config is changed only if the
+changed text parses and differs from the old one in the edited settings alone; a script only if it parses.
 """
 
 from __future__ import annotations
@@ -15,12 +15,14 @@ from typing import NamedTuple
 
 from mpdoctor.check.sources.load import load
 from mpdoctor.check.sources.node import Document, Node
+from mpdoctor.check.sources.python_ import syntax_tree
 from mpdoctor.check.sources.text import decode
+from mpdoctor.check.splice import splice
 from mpdoctor.core.errors import MpdoctorError, UnreadableInput
 from mpdoctor.core.finding import Edit, Finding
 
 _SYNTAXES = ("yaml", "json", "toml")
-"""Where edits are made. Scripts and launch lines are reported only."""
+"""Where settings are edited. Those in scripts and launch lines are reported only."""
 
 
 class Repair(NamedTuple):
@@ -59,10 +61,12 @@ def repairs(findings: Sequence[Finding], documents: Iterable[Document]) -> list[
     found = []
     for path, parts in _by_path(documents).items():
         proposed = [(edit, finding.code) for finding in findings if finding.remedy for edit in finding.remedy.edits if edit.at.file == path]
-        if proposed and parts[0].syntax in _SYNTAXES and path != "-":
-            repair = _repaired(path, parts, proposed)
-            if repair is not None:
-                found.append(repair)
+        if not proposed or path == "-":
+            continue
+        in_script = [(edit, code) for edit, code in proposed if edit.at.key is None]
+        repair = _repaired(path, parts, proposed) if parts[0].syntax in _SYNTAXES else _script_repaired(path, parts, in_script)
+        if repair is not None:
+            found.append(repair)
     return sorted(found)
 
 
@@ -93,6 +97,28 @@ def _repaired(path: str, parts: list[Document], proposed: list[tuple[Edit, str]]
     if not done or after == before or not _only(done, parts, path, after):
         return None
     return Repair(path, before, after, tuple(sorted(set(codes))))
+
+
+def _script_repaired(path: str, parts: list[Document], proposed: list[tuple[Edit, str]]) -> Repair | None:
+    """A script with the edits made: nothing else in it changes, and it still parses."""
+    text = parts[0].text
+    try:
+        before = _original(path)
+    except (OSError, MpdoctorError):
+        return None
+    body = before.removeprefix("\ufeff")
+    end = "\r\n" if "\r\n" in body else "\n"
+    if parts[0].syntax != "python" or body != text.replace("\n", end):
+        return None  # it has changed since it was judged, or mixes line ends
+    after, made = splice(text, [edit for edit, _ in proposed])
+    if not made:
+        return None
+    try:
+        syntax_tree(after, path)
+    except UnreadableInput:
+        return None
+    mark = before[: len(before) - len(body)]
+    return Repair(path, before, mark + after.replace("\n", end), tuple(sorted({code for edit, code in proposed if edit in made})))
 
 
 def _changed(lines: list[str], parts: list[Document], edit: Edit) -> bool:

@@ -13,8 +13,10 @@ from mpdoctor.cli.deliver import deliver
 from mpdoctor.cli.options import ReportOptions, with_report_options
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
+    from mpdoctor.check.repair import Repair
     from mpdoctor.core.report import Report
     from mpdoctor.settings import Settings
 
@@ -22,6 +24,8 @@ if TYPE_CHECKING:
 gc.set_threshold(100_000, 50, 50)
 
 _CONFIG = "Config"
+MOST_ROUNDS = 5
+"""How often a repaired file is looked at again for what else can be repaired."""
 
 
 @with_report_options
@@ -85,7 +89,7 @@ def check(
         "ignore_unknown": ignore_unknown,
     }  # fmt: skip
     if diff or fix:
-        _repair(api.plan_repairs(files, **arguments), write=fix)
+        _repair(lambda: api.plan_repairs(files, **arguments), write=fix)
     report = api.run_check(files, launch=launch, **arguments)
     if show:
         from mpdoctor.cli.console import write_stdout
@@ -127,18 +131,21 @@ def _gate(report: Report, options: ReportOptions, settings: Settings) -> int:
     return ExitCode.CLEAN if chosen.exit_zero and code in (ExitCode.FINDINGS, ExitCode.NOT_JUDGED) else code
 
 
-def _repair(planned: list[Any], *, write: bool) -> None:
-    """Print the repairs, or make them."""
+def _repair(plan: Callable[[], list[Repair]], *, write: bool) -> None:
+    """Print the repairs, or make them, until there is nothing left to repair: one edit may stand inside another's place."""
     from mpdoctor.cli import console
 
-    for repair in planned:
-        if write:
-            repair.write()
-            console.say(f"repaired {repair.path} ({', '.join(repair.codes)})")
-        else:
-            console.write_stdout(repair.diff())
+    planned = plan()
     if not planned:
         console.say("nothing here can be repaired safely")
+    for _ in range(MOST_ROUNDS):
+        for repair in planned:
+            if write:
+                repair.write()
+                console.say(f"repaired {repair.path} ({', '.join(repair.codes)})")
+            else:
+                console.write_stdout(repair.diff())
+        planned = plan() if write and planned else []
 
 
 def _write_baseline(report: Report, name: str) -> None:

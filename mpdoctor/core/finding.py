@@ -41,7 +41,10 @@ class Confidence(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Edit:
-    """A safe change of a file: at a setting's place, `old` (the value as written) becomes `new`; None takes the line out."""
+    """A safe change of a file: at a setting's place, `old` (the value as written) becomes `new`; None takes the line out.
+
+    Without a key it is a change of a script: the text `old` at exactly that line and column (empty: an insertion) becomes `new`.
+    """
 
     at: FileSpan
     old: str

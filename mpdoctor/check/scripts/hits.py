@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 
 from mpdoctor.check.scripts.model import Script
+from mpdoctor.check.scripts.patch import Edits, diff
 from mpdoctor.core.evidence import Evidence, EvidenceKind
 from mpdoctor.core.finding import Confidence, Remedy, Severity
 from mpdoctor.core.rule import Hit
@@ -19,7 +20,8 @@ def hit(
     message: str,
     *,
     remedy: str,
-    patch: str | None = None,
+    edits: Edits = (),
+    suggestion: Edits = (),
     because: tuple[tuple[ast.expr | ast.stmt, str], ...] = (),
     severity: Severity | None = None,
     confidence: Confidence | None = None,
@@ -32,7 +34,8 @@ def hit(
         node: what is wrong.
         message: what it does and what follows, in a sentence or two.
         remedy: what to change.
-        patch: a unified diff that does it, where that is safe.
+        edits: the changes that do it, where they are safe to be made unseen.
+        suggestion: changes that are only shown.
         because: other places that the statement rests on, each with what is seen there.
         severity: overrides the rule's.
         confidence: overrides the rule's.
@@ -45,8 +48,9 @@ def hit(
         Evidence(text=f"{_row(script, other)}: {text}", kind=EvidenceKind.CONFIG, where=script.source.span(other))
         for other, text in (*told, *because)
     ]
+    shown_change = Remedy(text=remedy, patch=diff(script.source, edits or suggestion), edits=edits)
     return Hit(
-        message=message, at=at, evidence=tuple(evidence), remedy=Remedy(text=remedy, patch=patch), severity=severity, confidence=confidence,
+        message=message, at=at, evidence=tuple(evidence), remedy=shown_change, severity=severity, confidence=confidence,
         cause=cause, related=tuple(script.source.span(other) for other, _ in because),
         identity=f"{script.context(node).scope.name}: {script.source.segment(node)}",
     )  # fmt: skip

@@ -1,36 +1,58 @@
-"""Small repairs of a script's text, as unified diffs."""
+"""Small repairs of a script's text: the edits, and how they look as a diff.
+
+Each function gives the edits that make a change, or none where it cannot be made safely (the statement shares its line with others, the
+expression spans lines, the script is a notebook, whose file holds JSON).
+"""
 
 from __future__ import annotations
 
 import ast
+import difflib
 
 from mpdoctor.check.scripts.source import Source
+from mpdoctor.check.splice import splice
+from mpdoctor.core.finding import Edit
+from mpdoctor.core.location import FileSpan
 
-_AROUND = 3
-"""Lines of context, as `diff -u` prints."""
+Edits = tuple[Edit, ...]
 
 
-def insert_before(source: Source, statement: ast.stmt, text: str) -> str | None:
-    """A diff that puts a line before a statement, indented like it; None where the statement shares its line with others."""
+def insert_before(source: Source, statement: ast.stmt, text: str) -> Edits:
+    """Put a line before a statement, indented like it."""
     indent = _indent(source, statement)
-    return None if indent is None else _diff(source, statement.lineno, 0, [indent + text])
+    return () if indent is None else _edit(source, statement.lineno, 1, "", f"{indent}{text}\n")
 
 
-def insert_after(source: Source, statement: ast.stmt, text: str) -> str | None:
-    """A diff that puts a line after a statement, indented like it; None where the statement shares its lines with others."""
+def insert_after(source: Source, statement: ast.stmt, text: str) -> Edits:
+    """Put a line after a statement, indented like it."""
     indent = _indent(source, statement)
     last = statement.end_lineno or statement.lineno
     rest = source.lines[last - 1][source.column(last, statement.end_col_offset or 0) :].strip()
-    return None if indent is None or (rest and not rest.startswith("#")) else _diff(source, last + 1, 0, [indent + text])
+    if indent is None or (rest and not rest.startswith("#")):
+        return ()
+    return _edit(source, last, len(source.lines[last - 1]) + 1, "", f"\n{indent}{text}")
 
 
-def rewrite(source: Source, node: ast.expr, text: str) -> str | None:
-    """A diff that replaces an expression; None for one that spans lines."""
+def rewrite(source: Source, node: ast.expr, text: str) -> Edits:
+    """Replace an expression that stands on one line."""
     if node.end_lineno != node.lineno:
-        return None
-    line = source.lines[node.lineno - 1]
+        return ()
     start, end = source.column(node.lineno, node.col_offset), source.column(node.lineno, node.end_col_offset or 0)
-    return _diff(source, node.lineno, 1, [line[:start] + text + line[end:]])
+    return _edit(source, node.lineno, start + 1, source.lines[node.lineno - 1][start:end], text)
+
+
+def together(*parts: Edits) -> Edits:
+    """All of the changes, or none where one of them cannot be made: half a repair is none."""
+    return tuple(edit for part in parts for edit in part) if all(parts) else ()
+
+
+def diff(source: Source, edits: Edits) -> str | None:
+    """The edits as a unified diff; None without edits."""
+    after, made = splice(source.text, edits)
+    if not made:
+        return None
+    lines = difflib.unified_diff(_lines(source.text), _lines(after), source.file, source.file)
+    return "".join(line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines)
 
 
 def _indent(source: Source, statement: ast.stmt) -> str | None:
@@ -38,23 +60,13 @@ def _indent(source: Source, statement: ast.stmt) -> str | None:
     return before if not before.strip() else None
 
 
-def _diff(source: Source, first: int, removed: int, added: list[str]) -> str | None:
-    """A diff of one hunk: `removed` lines from line `first` on are replaced by `added`. None for a notebook, whose file holds JSON."""
+def _edit(source: Source, line: int, column: int, old: str, new: str) -> Edits:
     if source.place is not None:
-        return None
-    lines = list(source.lines)
-    ended = not lines[-1]  # the text ends with a line end
-    if ended:
-        lines.pop()
-    before = lines[max(0, first - 1 - _AROUND) : first - 1]
-    after = lines[first - 1 + removed : first - 1 + removed + _AROUND]
-    old = [*before, *lines[first - 1 : first - 1 + removed], *after]
-    start = first - len(before)
-    body = [f" {line}" for line in before]
-    body += [f"-{line}" for line in lines[first - 1 : first - 1 + removed]] + [f"+{line}" for line in added] + [f" {line}" for line in after]
-    if not ended and first - 1 + removed + len(after) >= len(lines):
-        if not after:
-            return None  # the last line has no line end: a diff would have to change it too
-        body.append("\\ No newline at end of file")
-    head = [f"--- {source.file}", f"+++ {source.file}", f"@@ -{start},{len(old)} +{start},{len(before) + len(added) + len(after)} @@"]
-    return "\n".join([*head, *body, ""])
+        return ()
+    return (Edit(at=FileSpan(file=source.file, line=line, column=column), old=old, new=new),)
+
+
+def _lines(text: str) -> list[str]:
+    """Lines with their ends; `str.splitlines` would split at form feeds too."""
+    parts = text.split("\n")
+    return [f"{part}\n" for part in parts[:-1]] + ([parts[-1]] if parts[-1] else [])

@@ -48,7 +48,7 @@ from collections.abc import Iterator
 
 from mpdoctor.check.scripts.hits import hit, shown
 from mpdoctor.check.scripts.model import Script
-from mpdoctor.check.scripts.patch import rewrite
+from mpdoctor.check.scripts.patch import Edits, rewrite
 from mpdoctor.check.scripts.steps import Do, sequences
 from mpdoctor.core.finding import Severity
 from mpdoctor.core.rule import Hit, Rule
@@ -63,22 +63,30 @@ def check(script: Script) -> Iterator[Hit]:
             continue
         mode = call.args[0] if call.args else next((k.value for k in call.keywords if k.arg == "mode"), None)
         if name.endswith(".detect_anomaly") or (isinstance(mode, ast.Constant) and mode.value is True):
-            setter = name.endswith("set_detect_anomaly") and mode is not None
-            yield _hit(script, call, scaled, rewrite(script.source, mode, "False") if setter and mode is not None else None)
+            yield _hit(script, call, scaled, _switched_off(script, call, mode))
     for call, context in script.named("Trainer"):
         keyword = next((k.value for k in call.keywords if k.arg == "detect_anomaly"), None)
         if isinstance(keyword, ast.Constant) and keyword.value is True and not context.guards:
             yield _hit(script, call, scaled, rewrite(script.source, keyword, "False"))
 
 
-def _hit(script: Script, call: ast.Call, scaled: bool, patch: str | None) -> Hit:
+def _switched_off(script: Script, call: ast.Call, mode: ast.expr | None) -> Edits:
+    """`set_detect_anomaly(False)`, which is a context manager too, like `detect_anomaly()`, which is always on."""
+    if mode is not None and (script.qualname(call.func) or "").endswith("set_detect_anomaly"):
+        return rewrite(script.source, mode, "False")
+    if isinstance(call.func, ast.Attribute) and call.func.attr == "detect_anomaly":
+        return rewrite(script.source, call, f"{script.source.segment(call.func.value)}.set_detect_anomaly(False)")
+    return ()
+
+
+def _hit(script: Script, call: ast.Call, scaled: bool, edits: Edits) -> Hit:
     harm = "with a GradScaler it also raises on the overflows by which the scaler finds its scale." if scaled else "it is meant for searching a NaN."
     return hit(
         script,
         call,
         f"{shown(script, call)} is on for the whole run: every backward op is checked and traced, and {harm}",
         remedy="Switch it off after debugging, or on by an option.",
-        patch=patch,
+        edits=edits,
         severity=Severity.WARNING if scaled else None,
     )
 

@@ -44,6 +44,7 @@ from collections.abc import Iterator
 from mpdoctor.check.scripts import autocast, precision
 from mpdoctor.check.scripts.hits import hit, shown
 from mpdoctor.check.scripts.model import Script
+from mpdoctor.check.scripts.patch import Edits, rewrite, together
 from mpdoctor.check.scripts.scopes import Context
 from mpdoctor.core.finding import Confidence, Severity
 from mpdoctor.core.rule import Hit, Rule
@@ -94,10 +95,24 @@ def _hit(script: Script, call: ast.Call, made: ast.expr, severity: Severity, con
         call,
         f"{shown(script, call)} runs under autocast: on CUDA PyTorch raises, because a 16-bit sigmoid rounds to 0 or 1 and log(0) is -inf.",
         remedy="Give the logits to F.binary_cross_entropy_with_logits (nn.BCEWithLogitsLoss) and leave the sigmoid out.",
+        edits=_on_logits(script, call),
         because=((made, "autocast begins here"),),
         severity=severity,
         confidence=confidence,
     )
+
+
+def _on_logits(script: Script, call: ast.Call) -> Edits:
+    """For `F.binary_cross_entropy(torch.sigmoid(x), y)` it is `F.binary_cross_entropy_with_logits(x, y)`: the same number, computed safely."""
+    given = call.args[0] if call.args else None
+    sigmoid = script.op(given) if given is not None else None
+    if not isinstance(call.func, ast.Attribute) or call.func.attr != "binary_cross_entropy" or given is None:
+        return ()
+    if sigmoid is None or sigmoid.name != "sigmoid" or not isinstance(given, ast.Call) or given.keywords:
+        return ()
+    last = call.func
+    name = rewrite(script.source, last, f"{script.source.segment(last.value)}.binary_cross_entropy_with_logits")
+    return together(name, rewrite(script.source, given, script.source.segment(sigmoid.operand)))
 
 
 RULE = Rule(code="CFG016", severity=Severity.ERROR, cause="model-numerics", check=check)

@@ -53,7 +53,7 @@ def check(script: Script) -> Iterator[Hit]:
             call,
             f"{shown(script, call)} is True on GPUs that only emulate bf16 (T4, V100, RTX 20), where it is slower than fp32.",
             remedy=f"Ask {fix}, or torch.cuda.get_device_capability() >= (8, 0).",
-            patch=rewrite(script.source, call, fix),
+            suggestion=rewrite(script.source, call, fix),
         )
 
 

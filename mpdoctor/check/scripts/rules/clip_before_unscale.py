@@ -55,6 +55,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from itertools import takewhile
 
 from mpdoctor.check.scripts import precision
 from mpdoctor.check.scripts.hits import hit, shown
@@ -77,7 +78,7 @@ def check(script: Script) -> Iterator[Hit]:
             backward = _backward(sequence, index, Do.SCALED_BACKWARD)
             step = _after(sequence, index, clip, Do.SCALER_STEP)
             if backward is not None and step is not None and backward.meets(step):
-                yield _hit(script, clip, backward, step)
+                yield _hit(script, clip, backward, step, safe=_can_unscale_before(sequence, clip, backward, step))
             elif accelerated is not None and (backward := _backward(sequence, index, Do.FRAMEWORK_BACKWARD)) is not None:
                 yield hit(
                     script,
@@ -116,16 +117,32 @@ def _after(sequence: Sequence, index: int, clip: Step, kind: Do) -> Step | None:
     return None
 
 
-def _hit(script: Script, clip: Step, backward: Step, step: Step) -> Hit:
+def _unscaling(script: Script, step: Step) -> str:
+    """The call that unscales, with the names that the function of the step has for scaler and optimizer."""
+    assert isinstance(step.node, ast.Call) and isinstance(step.node.func, ast.Attribute)
+    return f"{script.source.segment(step.node.func.value)}.unscale_({script.source.segment(step.node.args[0])})"
+
+
+def _can_unscale_before(sequence: Sequence, clip: Step, backward: Step, step: Step) -> bool:
+    """Whether `unscale_` right before this clip runs once per step, and no second one is needed: it raises when it runs twice."""
+    between = [other for other in sequence[sequence.index(backward) : sequence.index(step)] if other.do is Do.CLIP and other.meets(clip)]
+    until_next = takewhile(lambda other: other.do is not Do.SCALED_BACKWARD, sequence[sequence.index(backward) + 1 :])
+    steps = [other for other in until_next if other.do is Do.SCALER_STEP and other.subject == step.subject and other.meets(step)]
+    covered = all(other.context.guards[: len(clip.context.guards)] == clip.context.guards for other in between)
+    runs_with_the_step = clip.context.guards[: len(step.context.guards)] == step.context.guards and clip.context.loops == step.context.loops
+    named = isinstance(step.node, ast.Call) and isinstance(step.node.func, ast.Attribute) and bool(step.node.args)
+    return named and between[0] is clip and covered and runs_with_the_step and len(steps) == 1 and clip.context.scope is step.context.scope
+
+
+def _hit(script: Script, clip: Step, backward: Step, step: Step, *, safe: bool) -> Hit:
     fix = f"{step.subject}.unscale_({step.other})"
-    here = clip.depth == 0 and step.depth == 0
     return hit(
         script,
         clip.node,
         f"{shown(script, clip.node)} clips gradients that are still multiplied by the loss scale (65536 at the start): "
         "after the scaler divides by it the update is threshold/scale, and training crawls.",
         remedy=f"Call {fix} before clipping.",
-        patch=insert_before(script.source, script.statement(clip.node), fix) if here else None,
+        edits=insert_before(script.source, script.statement(clip.node), _unscaling(script, step)) if safe else (),
         because=((backward.node, "the loss is scaled here"), (step.node, "the scaler divides by the scale only here")),
     )
 

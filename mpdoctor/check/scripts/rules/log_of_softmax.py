@@ -44,7 +44,7 @@ from collections.abc import Iterator
 from mpdoctor.check.scripts import autocast
 from mpdoctor.check.scripts.hits import hit, shown
 from mpdoctor.check.scripts.model import Script
-from mpdoctor.check.scripts.patch import rewrite
+from mpdoctor.check.scripts.patch import Edits, rewrite
 from mpdoctor.check.scripts.patterns import leaves_graph
 from mpdoctor.check.scripts.scopes import Context
 from mpdoctor.core.finding import Confidence, Severity
@@ -69,7 +69,7 @@ def check(script: Script) -> Iterator[Hit]:
             op.node,
             f"{shown(script, op.node)} takes the logarithm of a {name} that may be exactly 0: log(0) is -inf and its gradient NaN.",
             remedy=f"Use F.{_BETTER[name]} on the logits.",
-            patch=_patched(script, op.node, call) if direct else None,
+            edits=_patched(script, op.node, call) if direct else (),
         )
 
 
@@ -89,14 +89,16 @@ def _probability(script: Script, node: ast.expr, context: Context) -> tuple[str,
     return (op.name, node) if op is not None and op.name in _BETTER else None
 
 
-def _patched(script: Script, node: ast.Call, call: ast.expr) -> str | None:
-    """A patch for `log(F.softmax(x, dim))`, which becomes `F.log_softmax(x, dim)`; the method form keeps its arguments too."""
+def _patched(script: Script, node: ast.Call, call: ast.expr) -> Edits:
+    """For `log(F.softmax(x, dim))` it is `F.log_softmax(x, dim)`; the method form keeps its arguments too. A sigmoid has no method form."""
     match call:
         case ast.Call(func=ast.Attribute(value=owner, attr="softmax")):
             text = script.source.segment(call)
             head = script.source.segment(owner)
             return rewrite(script.source, node, f"{head}.log_softmax{text[len(head) + len('.softmax'):]}")
-    return None
+        case ast.Call(func=ast.Attribute(attr="sigmoid"), keywords=[]) if "torch" in script.imports and (op := script.op(call)) is not None:
+            return rewrite(script.source, node, f"torch.nn.functional.logsigmoid({script.source.segment(op.operand)})")
+    return ()
 
 
 RULE = Rule(code="CFG014", severity=Severity.WARNING, confidence=Confidence.HIGH, cause="model-numerics", check=check)

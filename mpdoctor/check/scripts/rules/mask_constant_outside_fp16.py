@@ -127,14 +127,15 @@ def _hit(
     confidence: Confidence,
     named: ast.Name | None,
 ) -> Hit:
-    fix = f"torch.finfo({named.id}.dtype).min" if named is not None else None
+    value = script.number(constant, script.context(constant)) or 0.0
+    fix = f"torch.finfo({named.id}.dtype).{'min' if value < 0 else 'max'}" if named is not None else None
     literal = not isinstance(constant, (ast.Name, ast.Attribute))
     return hit(
         script,
         node,
         f"{shown(script, constant)} is beyond fp16's range (65504); {what}.",
         remedy=f"Fill with {fix or 'torch.finfo(scores.dtype).min'}, or with float('-inf') where no row can be masked as a whole.",
-        patch=rewrite(script.source, constant, fix) if fix and literal and "torch" in script.imports else None,
+        edits=rewrite(script.source, constant, fix) if fix and literal and "torch" in script.imports else (),
         because=((seen.node, seen.text),) if seen is not None else (),
         severity=severity,
         confidence=confidence,

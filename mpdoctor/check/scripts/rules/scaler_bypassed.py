@@ -53,12 +53,13 @@ PyTorch, Automatic Mixed Precision examples, "Typical mixed precision training".
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 
 from mpdoctor.check.scripts.guards import alternatives
 from mpdoctor.check.scripts.hits import hit, shown
 from mpdoctor.check.scripts.model import Script
-from mpdoctor.check.scripts.patch import rewrite
+from mpdoctor.check.scripts.patch import Edits, insert_after, rewrite, together
 from mpdoctor.check.scripts.steps import Do, Sequence, Step, sequences
 from mpdoctor.core.finding import Severity
 from mpdoctor.core.rule import Hit, Rule
@@ -83,9 +84,24 @@ def check(script: Script) -> Iterator[Hit]:
                 f"{shown(script, step.node)} steps{also} on gradients of a scaled loss: they are too large by the scale (65536 at the start), "
                 "and inf or NaN is not skipped.",
                 remedy=f"Remove it: {fix} already steps." if stepped is not None else f"Call {fix}, then {backward.subject}.update(), instead.",
-                patch=rewrite(script.source, step.node, fix) if stepped is None and step.depth == 0 and backward.depth == 0 else None,  # type: ignore[arg-type]
+                edits=_stepped_by_scaler(script, sequence, step, backward) if stepped is None else (),
                 because=((backward.node, "the loss is scaled here"),),
             )
+
+
+def _stepped_by_scaler(script: Script, sequence: Sequence, step: Step, backward: Step) -> Edits:
+    """The scaler's step in place of the optimizer's, and its update behind it where there is none."""
+    match backward.node, step.node:
+        case ast.Call(func=ast.Attribute(value=ast.Call(func=ast.Attribute(value=scaler, attr="scale")))), ast.Call(
+            func=ast.Attribute(value=optimizer), args=[], keywords=[]
+        ) if backward.context.scope is step.context.scope:
+            name = script.source.segment(scaler)
+        case _:
+            return ()
+    stepping = rewrite(script.source, step.node, f"{name}.step({script.source.segment(optimizer)})")
+    if any(other.do is Do.SCALER_UPDATE and other.meets(step) for other in sequence):
+        return stepping
+    return together(stepping, insert_after(script.source, script.statement(step.node), f"{name}.update()"))
 
 
 def _scaled(sequence: Sequence, index: int) -> Step | None:

@@ -52,7 +52,7 @@ from collections.abc import Iterator
 from mpdoctor.check.scripts.hits import hit, shown
 from mpdoctor.check.scripts.model import Script
 from mpdoctor.check.scripts.objects import Role, role
-from mpdoctor.check.scripts.patch import insert_after
+from mpdoctor.check.scripts.patch import Edits, insert_after
 from mpdoctor.check.scripts.steps import Do, Step, sequences
 from mpdoctor.core.finding import Confidence, Severity
 from mpdoctor.core.rule import Hit, Rule
@@ -75,10 +75,17 @@ def check(script: Script) -> Iterator[Hit]:
                 step.node,
                 f"{shown(script, step.node)}, but nothing calls {fix}: the scale never moves, and the second step raises.",
                 remedy=f"Call {fix} once after the step (after the last one, where there are several optimizers).",
-                patch=insert_after(script.source, script.statement(step.node), fix) if step.depth == 0 else None,
+                edits=_updating(script, step) if made_here else (),
                 severity=None if made_here else Severity.WARNING,
                 confidence=None if made_here else Confidence.MEDIUM,
             )
+
+
+def _updating(script: Script, step: Step) -> Edits:
+    """An update behind the step, by the name that its function has for the scaler."""
+    if not isinstance(step.node, ast.Call) or not isinstance(step.node.func, ast.Attribute):
+        return ()
+    return insert_after(script.source, script.statement(step.node), f"{script.source.segment(step.node.func.value)}.update()")
 
 
 def _is_on(call: ast.Call) -> bool:

@@ -54,6 +54,7 @@ from collections.abc import Iterator
 from mpdoctor.check.scripts import autocast, precision
 from mpdoctor.check.scripts.hits import hit
 from mpdoctor.check.scripts.model import Script
+from mpdoctor.check.scripts.patch import Edits, rewrite
 from mpdoctor.check.scripts.steps import Do, sequences
 from mpdoctor.core.finding import Severity
 from mpdoctor.core.rule import Hit, Rule
@@ -76,8 +77,20 @@ def check(script: Script) -> Iterator[Hit]:
                 call,
                 "The loss is scaled although the run is in bf16, which has fp32's range: scaling does nothing but skip steps, and hides real faults.",
                 remedy="Remove the scaler, or make it with enabled=False in bf16.",
+                edits=_switched_off(script, call, enabled),
                 because=((seen.node, seen.text),),
             )
+
+
+def _switched_off(script: Script, call: ast.Call, enabled: ast.expr | None) -> Edits:
+    """`enabled=False`: a scaler that is off hands losses and steps through."""
+    if enabled is not None:
+        return rewrite(script.source, enabled, "False")
+    if any(keyword.arg is None for keyword in call.keywords) or any(isinstance(argument, ast.Starred) for argument in call.args):
+        return ()
+    text = script.source.segment(call)
+    inside = text.removesuffix(")").rstrip()
+    return rewrite(script.source, call, f"{inside}{'' if inside.endswith(('(', ',')) else ','}{'' if inside.endswith('(') else ' '}enabled=False)")
 
 
 RULE = Rule(code="CFG005", severity=Severity.INFO, cause="loss-scaling", check=check)
