@@ -100,14 +100,19 @@ def headline(entries: Iterable[Verdict], *, prefix: str = "") -> Headline:
     return Headline(cause=cause.id, standing=verdict.standing, text=f"{prefix}{reason}.{remedy}".replace("..", "."))
 
 
-def without_failure(entries: Iterable[Verdict], reason: str) -> tuple[Verdict, ...]:
-    """The fixed entries of a run in which nothing failed: ruled out, each with `reason`, unless it has evidence of its own."""
+def without_failure(entries: Iterable[Verdict], reason: str, not_exercised: Mapping[str, str]) -> tuple[Verdict, ...]:
+    """The fixed entries of a run in which nothing failed: ruled out, each with `reason`, unless it has evidence of its own.
+
+    Those in `not_exercised`, with a reason each, stay untested: the run put them to no test.
+    """
     kept = []
     for verdict in entries:
-        if verdict.standing is Standing.UNTESTED:
-            kept.append(replace(verdict, standing=Standing.RULED_OUT, evidence=(Evidence(text=reason, kind=EvidenceKind.TRACE),)))
-        else:
+        if verdict.standing is not Standing.UNTESTED:
             kept.append(verdict)
+        elif verdict.cause in not_exercised:
+            kept.append(replace(verdict, evidence=(Evidence(text=not_exercised[verdict.cause], kind=EvidenceKind.TRACE),)))
+        else:
+            kept.append(replace(verdict, standing=Standing.RULED_OUT, evidence=(Evidence(text=reason, kind=EvidenceKind.TRACE),)))
     return tuple(kept)
 
 

@@ -15,6 +15,7 @@ from mpdoctor.core.device import GpuInfo
 from mpdoctor.core.evidence import Evidence, EvidenceKind
 from mpdoctor.core.finding import Finding, Severity
 from mpdoctor.core.gate import Outcome
+from mpdoctor.core.location import FileSpan
 from mpdoctor.core.record import dataclass
 from mpdoctor.core.report import InputFile, Report, StepRecord, Symptom, SymptomId
 from mpdoctor.core.rule import RuleRun, Skipped
@@ -27,6 +28,9 @@ from mpdoctor.replay.stored_numbers import stored_measurements
 
 if TYPE_CHECKING:
     import pandas as pd
+
+_CONSTANTS = ("aten.scalar_tensor", "aten.full", "aten.full_like")
+"""Ops that make a constant: an infinite one is meant as a mask."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,13 +104,15 @@ def report_on_replay(options: Options, evidence: CheckpointEvidence, judged: Rul
     elif not diagnosis.symptoms and not failed_before:
         outcome = Outcome.HEALTHY
         head = Headline(cause=None, standing=None, text=f"healthy: {_counted(recording)} replayed, nothing wrong{_closing(recording)}")
-        untested = {} if diagnosis.surroundings.real_batches else {v.cause: v for v in entries if v.cause == "dirty-data"}
-        entries = without_failure(entries, f"nothing failed in {_counted(recording, 'replayed ')}")
-        entries = tuple(untested.get(v.cause, v) for v in entries)
+        entries = without_failure(entries, f"nothing failed in {_counted(recording, 'replayed ')}", _not_exercised(diagnosis))
     elif not diagnosis.symptoms:
         head = headline(entries)
         outcome = Outcome.DIAGNOSED if head.standing is not None and head.standing.rank >= Standing.LIKELY.rank else Outcome.NOT_REPRODUCED
-        if outcome is Outcome.NOT_REPRODUCED:
+        if outcome is Outcome.NOT_REPRODUCED and _all_in_data(failed_before, options):
+            outcome = Outcome.DIAGNOSED
+            entries = tuple(replace(v, standing=Standing.LIKELY) if v.cause == "dirty-data" else v for v in entries)
+            head = headline(entries, prefix=f"{_counted(recording, 'replayed ')} do not fail, but the run will: ")
+        elif outcome is Outcome.NOT_REPRODUCED:
             head = replace(head, text=f"the checkpoint shows a failure that {_counted(recording, 'replayed ')} do not: {failed_before[0].message}")
     else:
         head = headline(entries)
@@ -138,9 +144,25 @@ def report_on_replay(options: Options, evidence: CheckpointEvidence, judged: Rul
     )
 
 
+def _all_in_data(findings: Sequence[Finding], options: Options) -> bool:
+    """Whether findings are all about rows of the data file, which steps after the replayed ones read."""
+    return all(isinstance(f.location, FileSpan) and f.location.file == str(options.data) for f in findings)
+
+
 def _counted(recording: Recording, kind: str = "") -> str:
     count = len(recording.steps)
     return f"{count} {kind}step{'s' if count != 1 else ''}"
+
+
+def _not_exercised(diagnosis: Diagnosis) -> dict[str, str]:
+    """Causes that a replay without a failure says nothing about, with the reason."""
+    found = {}
+    if not diagnosis.surroundings.real_batches:
+        found["dirty-data"] = "the batches are made up; to test it: mpdoctor replay CHECKPOINT --data FILE"
+    rates = [s.lr for s in diagnosis.recording.steps]
+    if rates and not any(rates):
+        found["learning-rate"] = "it is 0 in all replayed steps; to test it: replay an earlier checkpoint of the run"
+    return found
 
 
 def _closing(recording: Recording) -> str:
@@ -243,7 +265,7 @@ def _notes_of_replay(diagnosis: Diagnosis) -> list[str]:
     if recording.deterministic:
         notes.append("the unchanged run was repeated with bitwise equal results")
     first = recording.trace.timeline if recording.trace else ()
-    harmless = [e for e in first if "harmless" in e.note]
+    harmless = [e for e in first if "harmless" in e.note and e.site.op not in _CONSTANTS]
     if harmless and recording.failing_step is None:
         at = harmless[0].site
         notes.append(f"a value that is not finite is made in {at.module or 'the loss code'} ({at.op}) and reaches nothing that is trained")

@@ -110,12 +110,12 @@ def test_the_remedy_of_what_was_seen_wins() -> None:
     assert entry.remedy == Remedy(text="Set bf16.")
 
 
-def test_a_run_without_failure_rules_the_untested_out() -> None:
-    entries = without_failure(verdicts([seen("learning-rate", severity=Severity.INFO)]), "20 steps ran")
-    by_cause: dict[str, Verdict] = {v.cause: v for v in entries}
-    assert by_cause["dirty-data"].standing is Standing.RULED_OUT
-    assert by_cause["dirty-data"].evidence[0].text == "20 steps ran"
-    assert by_cause["learning-rate"].standing is Standing.POSSIBLE
+def test_a_run_without_failure_rules_out_what_it_put_to_the_test() -> None:
+    entries = without_failure(verdicts([seen("learning-rate", severity=Severity.INFO)]), "20 steps ran", {"dirty-data": "the batches are made up"})
+    found = {v.cause: (v.standing, v.evidence[0].text) for v in entries}
+    assert found["fp16-range"] == (Standing.RULED_OUT, "20 steps ran")
+    assert found["dirty-data"] == (Standing.UNTESTED, "the batches are made up")
+    assert found["learning-rate"][0] is Standing.POSSIBLE
 
 
 def test_every_cause_is_documented() -> None:
