@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.cells import cell_len
 from rich.console import Console
@@ -31,6 +31,7 @@ def test_text_is_wrapped_as_rich_wraps_it(first: str, second: str, width: int) -
     assert list(filter(None, shown(list(Text((first, "bold"), (second, "")).lines(width))))) == list(filter(None, by_rich(first + second, width)))
 
 
+@settings(max_examples=300)
 @given(WORDS, st.integers(9, 30))
 def test_no_line_is_wider_than_asked(text: str, width: int) -> None:
     grid = Grid(3, None)

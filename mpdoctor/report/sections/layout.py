@@ -57,10 +57,10 @@ class Text(Block):
         start, plain = 0, self.plain.expandtabs(8) if any("\t" in text for text, _ in self.pieces) else self.plain
         pieces = self.pieces if len(plain) == sum(len(text) for text, _ in self.pieces) else [(plain, self.pieces[0][1])]
         for row in plain.split("\n"):
-            breaks = [0, *_breaks(row, width), len(row)] if columns(row) > width else [0, len(row)]
-            for first, last in pairwise(breaks):
-                last = first + len(row[first:last].rstrip()) if last < len(row) else last
-                yield _between(pieces, start + first, start + last)
+            wraps = columns(row) > width
+            for first, last in pairwise([0, *(_breaks(row, width) if wraps else ()), len(row)]):
+                end = first + len(row[first:last].rstrip()) if wraps else last
+                yield _between(pieces, start + first, start + end)
             start += len(row) + 1
 
 
