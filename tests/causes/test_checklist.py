@@ -6,7 +6,7 @@ import pytest
 
 from mpdoctor.causes import all_causes
 from mpdoctor.causes.checklist import headline, verdicts, without_failure
-from mpdoctor.core.cause import Exclusion, Standing, Verdict
+from mpdoctor.core.cause import Exclusion, Standing
 from mpdoctor.core.evidence import Evidence, EvidenceKind
 from mpdoctor.core.finding import Confidence, Finding, Remedy, Severity
 from mpdoctor.core.report import ExperimentOutcome, ExperimentResult
