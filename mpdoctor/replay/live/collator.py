@@ -42,10 +42,11 @@ class Collator:
         if self._takes(data.rows[numbers[0]].values) or self.task is None:
             return self._numbers(data, numbers)
         features = [self.task.features(self.preprocessing, data.sample(n)) for n in numbers]
-        for number, sample in zip(numbers, features, strict=True):
-            for kind, text in (*self._outside(sample), *self.task.misfits(self.preprocessing, sample)):
-                self.misfits.setdefault(number, RowFault(kind=kind, row=number, line=data.rows[number].line, text=text))
-        return self.task.collate(self.preprocessing, features)
+        batch = self.task.collate(self.preprocessing, features)
+        outside = ((i, fault) for i, sample in enumerate(features) for fault in self._outside(sample))
+        for i, (kind, text) in (*outside, *self.task.misfits(self.preprocessing, features, batch)):
+            self.misfits.setdefault(numbers[i], RowFault(kind=kind, row=numbers[i], line=data.rows[numbers[i]].line, text=text))
+        return batch
 
     def made_up(self, size: int, number: int) -> dict[str, torch.Tensor]:
         """A batch of random inputs, the same for the same number. Raises UnreadableInput for a model whose inputs are not known."""

@@ -90,10 +90,10 @@ def _groups(model: torch.nn.Module, decay: float, state: Any, notes: list[str], 
         if len(way) == len(saved) and all(_fits(group, shapes) for group, shapes in zip(way, saved, strict=True)):
             return _with_decay(way, decay)
     for way in ways:
-        chosen = [_only_choice(group, shapes) for group, shapes in zip(way, saved, strict=False)]
+        chosen = [_last_choice(group, shapes) for group, shapes in zip(way, saved, strict=False)]
         if len(way) == len(saved) and all(c is not None for c in chosen):
             kept = [c for c in chosen if c is not None]
-            _freeze_others(trainable, kept, notes)
+            _freeze_others(trainable, kept, notes, sure=all(_only_choice(group, s) for group, s in zip(way, saved, strict=True)))
             return _with_decay(kept, decay)
     counts = " + ".join(str(len(shapes)) for shapes in saved)
     raise _unfit(folder, f"it is about {counts} parameters, and the model has {len(trainable)}, or their shapes differ")
@@ -147,13 +147,16 @@ def _same(parameter: torch.nn.Parameter, shape: tuple[int, ...] | None) -> bool:
     return shape is None or tuple(parameter.shape) == shape
 
 
-def _only_choice(group: Named, shapes: Sequence[tuple[int, ...] | None]) -> Named | None:
-    """The parameters of a group that the saved shapes can belong to, in order; None where there is no choice, or more than one."""
-    first = _greedy(group, shapes)
-    last = _greedy(group[::-1], shapes[::-1])
-    if first is None or last is None or any(shape is None for shape in shapes):
-        return None
-    return first if [n for n, _ in first] == [n for n, _ in last[::-1]] else None
+def _last_choice(group: Named, shapes: Sequence[tuple[int, ...] | None]) -> Named | None:
+    """The last parameters of a group that the saved shapes can belong to, in order; None where there are none. Scripts freeze the first layers."""
+    found = _greedy(group[::-1], shapes[::-1]) if None not in shapes else None
+    return found[::-1] if found is not None else None
+
+
+def _only_choice(group: Named, shapes: Sequence[tuple[int, ...] | None]) -> bool:
+    """Whether the saved shapes can belong to one choice of parameters only."""
+    first, last = _greedy(group, shapes), _last_choice(group, shapes)
+    return first is not None and last is not None and [n for n, _ in first] == [n for n, _ in last]
 
 
 def _greedy(group: Named, shapes: Sequence[tuple[int, ...] | None]) -> Named | None:
@@ -167,12 +170,14 @@ def _greedy(group: Named, shapes: Sequence[tuple[int, ...] | None]) -> Named | N
     return found
 
 
-def _freeze_others(trainable: Named, kept: Sequence[Named], notes: list[str]) -> None:
+def _freeze_others(trainable: Named, kept: Sequence[Named], notes: list[str], *, sure: bool) -> None:
     names = {n for group in kept for n, _ in group}
     frozen = [n for n, _ in trainable if n not in names]
     for name, parameter in trainable:
         parameter.requires_grad_(name in names)
-    _note(notes, f"{len(frozen)} parameters are frozen, as the optimizer's state shows (first: {frozen[0]})")
+    count = f"{len(frozen)} parameters are" if len(frozen) > 1 else "1 parameter is"
+    doubt = "" if sure else "; which ones the state leaves open: those of the first layers are taken"
+    _note(notes, f"{count} frozen, as the optimizer's state shows (first: {frozen[0]}){doubt}")
 
 
 # -- the schedule

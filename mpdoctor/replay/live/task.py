@@ -29,8 +29,8 @@ def no_fault(_preprocessing: Preprocessing, _sample: Sample) -> Iterator[Fault]:
     return iter(())
 
 
-def no_misfit(_preprocessing: Preprocessing, _features: Features) -> Iterator[Fault]:
-    """Finds nothing wrong with a sample."""
+def no_misfit(_preprocessing: Preprocessing, _rows: Sequence[Features], _batch: Batch) -> Iterator[tuple[int, Fault]]:
+    """Finds nothing wrong with a batch."""
     return iter(())
 
 
@@ -46,7 +46,7 @@ class Task:
         collate: pads samples to a batch, as the usual collator of the task does.
         made_up: a batch of this many rows from a generator, where there is no data. Raises UnreadableInput where none can be made.
         faults: what is wrong with a row for this head; cheap, called for every row of the data.
-        misfits: what is wrong with a sample, once it is made.
+        misfits: what is wrong with samples in their batch: each with its place among them.
         tokens: features that are token ids; all of them must be rows of the embedding.
         loss: the loss of a batch, where the model's own output has none.
     """
@@ -58,7 +58,7 @@ class Task:
     made_up: Callable[[Preprocessing, int, torch.Generator], Batch]
     fits: Callable[[Preprocessing], bool] | None = None
     faults: Callable[[Preprocessing, Sample], Iterator[Fault]] = no_fault
-    misfits: Callable[[Preprocessing, Features], Iterator[Fault]] = no_misfit
+    misfits: Callable[[Preprocessing, Sequence[Features], Batch], Iterator[tuple[int, Fault]]] = no_misfit
     tokens: tuple[str, ...] = ("input_ids",)
     loss: Callable[[torch.nn.Module, Batch], torch.Tensor] | None = None
 

@@ -11,7 +11,7 @@ from mpdoctor.replay.data_evidence import FaultKind
 from mpdoctor.replay.live.data import Sample
 from mpdoctor.replay.live.preprocessing import Preprocessing
 from mpdoctor.replay.live.sounds import padded_sounds, random_sounds, sound
-from mpdoctor.replay.live.task import IGNORED, Batch, Features, Task
+from mpdoctor.replay.live.task import IGNORED, Batch, Fault, Features, Task
 
 _TEXTS = ("text", "sentence", "transcription", "transcript", "target")
 
@@ -44,15 +44,21 @@ def made_up(preprocessing: Preprocessing, size: int, generator: torch.Generator)
     return random_sounds(preprocessing, size, generator) | {"labels": torch.randint(1, count, (size, 6), generator=generator)}
 
 
-def misfits(preprocessing: Preprocessing, row: Features) -> Iterator[tuple[FaultKind, str]]:
-    """A transcript with more tokens than the sound has frames: CTC gives it the probability 0. Equal neighbours need a blank between them."""
+def misfits(preprocessing: Preprocessing, rows: Sequence[Features], batch: Batch) -> Iterator[tuple[int, Fault]]:
+    """Transcripts with more tokens than the sound has frames: CTC gives them the probability 0. Equal neighbours need a blank between them.
+
+    Without an attention mask the silence that fills a sound up counts as frames.
+    """
     frames_of = getattr(preprocessing.model, "_get_feat_extract_output_lengths", None)
-    if frames_of is None or preprocessing.model.main_input_name != "input_values" or getattr(preprocessing.config, "ctc_zero_infinity", False):
+    if frames_of is None or "input_values" not in batch or getattr(preprocessing.config, "ctc_zero_infinity", False):
         return
-    labels, frames = row["labels"], int(frames_of(torch.tensor(row["input_values"].shape[0])))
-    needed = len(labels) + sum(a == b for a, b in pairwise(labels))
-    if needed > frames:
-        yield FaultKind.TARGET, f"{len(labels)} labels need {needed} frames, and the sound has {frames}"
+    longest = batch["input_values"].shape[1]
+    for place, row in enumerate(rows):
+        labels = row["labels"]
+        length = row["input_values"].shape[0] if "attention_mask" in batch else longest
+        frames, needed = int(frames_of(torch.tensor(length))), len(labels) + sum(a == b for a, b in pairwise(labels))
+        if needed > frames:
+            yield place, (FaultKind.TARGET, f"{len(labels)} labels need {needed} frames, and the sound has {frames}")
 
 
 TASK = Task(
