@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from mpdoctor.core.finding import Edit, Remedy
@@ -19,6 +20,12 @@ def change(setting: Setting[Any], to: str) -> Edit | None:
     if not setting.explicit or setting.at is None or setting.at.line is None or setting.raw is None:
         return None
     return Edit(at=setting.at, old=setting.raw, new=to)
+
+
+def rename(setting: Setting[Any], to: str) -> Edit | None:
+    """Give a setting another name, beside it in the same mapping; its value stays."""
+    edit = change(setting, setting.raw or "")
+    return replace(edit, key=to) if edit is not None else None
 
 
 def delete(setting: Setting[Any]) -> Edit | None:

@@ -26,12 +26,13 @@ _SYNTAXES = ("yaml", "json", "toml")
 
 
 class Repair(NamedTuple):
-    """A changed file: its path, text before and after (line ends as in the file), and the codes of the findings that it repairs."""
+    """A changed file: its path, text before and after (line ends as in the file), the codes of the findings that it repairs, and the edits."""
 
     path: str
     before: str
     after: str
     codes: tuple[str, ...]
+    edits: tuple[Edit, ...]
 
     def diff(self) -> str:
         """The change as a unified diff."""
@@ -57,17 +58,25 @@ class Repair(NamedTuple):
 
 
 def repairs(findings: Sequence[Finding], documents: Iterable[Document]) -> list[Repair]:
-    """One repair per file that can be repaired, by path."""
-    found = []
-    for path, parts in _by_path(documents).items():
-        proposed = [(edit, finding.code) for finding in findings if finding.remedy for edit in finding.remedy.edits if edit.at.file == path]
-        if not proposed or path == "-":
-            continue
-        in_script = [(edit, code) for edit, code in proposed if edit.at.key is None]
-        repair = _repaired(path, parts, proposed) if parts[0].syntax in _SYNTAXES else _script_repaired(path, parts, in_script)
-        if repair is not None:
-            found.append(repair)
-    return sorted(found)
+    """One repair per file that can be repaired, by path. A finding's edits are all made, over all files, or none of them."""
+    paths = _by_path(documents)
+    proposing = [finding for finding in findings if finding.remedy and finding.remedy.edits]
+    while True:
+        planned = [repair for path, parts in paths.items() if (repair := _planned(path, parts, proposing)) is not None]
+        made = {edit for repair in planned for edit in repair.edits}
+        whole = [finding for finding in proposing if finding.remedy and made.issuperset(finding.remedy.edits)]
+        if len(whole) == len(proposing):
+            return sorted(planned, key=lambda repair: repair.path)
+        proposing = whole
+
+
+def _planned(path: str, parts: list[Document], proposing: Sequence[Finding]) -> Repair | None:
+    proposed = [(edit, finding.code) for finding in proposing if finding.remedy for edit in finding.remedy.edits if edit.at.file == path]
+    if not proposed or path == "-":
+        return None
+    if parts[0].syntax in _SYNTAXES:
+        return _repaired(path, parts, proposed)
+    return _script_repaired(path, parts, [(edit, code) for edit, code in proposed if edit.at.key is None])
 
 
 def _by_path(documents: Iterable[Document]) -> dict[str, list[Document]]:
@@ -84,19 +93,21 @@ def _repaired(path: str, parts: list[Document], proposed: list[tuple[Edit, str]]
         return None
     lines = _lines(before)
     done: dict[str, str | None] = {}
-    codes: list[str] = []
+    made: list[Edit] = []
     removed: set[int] = set()
     # From the end of the file to its start, so that places stay right while lines change.
-    for edit, code in sorted(proposed, key=lambda item: (-(item[0].at.line or 0), -(item[0].at.column or 0))):
+    for edit, _ in sorted(proposed, key=lambda item: (-(item[0].at.line or 0), -(item[0].at.column or 0))):
         key = edit.at.key or ""
         if key in done or not (_deleted(lines, removed, parts, edit) if edit.new is None else _changed(lines, parts, edit)):
             continue
         done[key] = edit.new
-        codes.append(code)
+        if edit.key:
+            done[f"{key.rpartition('.')[0]}.{edit.key}".lstrip(".")] = edit.new
+        made.append(edit)
     after = "".join(line for index, line in enumerate(lines) if index not in removed)
     if not done or after == before or not _only(done, parts, path, after):
         return None
-    return Repair(path, before, after, tuple(sorted(set(codes))))
+    return Repair(path, before, after, tuple(sorted({code for edit, code in proposed if edit in made})), tuple(made))
 
 
 def _script_repaired(path: str, parts: list[Document], proposed: list[tuple[Edit, str]]) -> Repair | None:
@@ -118,12 +129,14 @@ def _script_repaired(path: str, parts: list[Document], proposed: list[tuple[Edit
     except UnreadableInput:
         return None
     mark = before[: len(before) - len(body)]
-    return Repair(path, before, mark + after.replace("\n", end), tuple(sorted({code for edit, code in proposed if edit in made})))
+    return Repair(path, before, mark + after.replace("\n", end), tuple(sorted({code for edit, code in proposed if edit in made})), tuple(made))
 
 
 def _changed(lines: list[str], parts: list[Document], edit: Edit) -> bool:
     """Replace the value at the edit's place, when it still reads as the finding saw it."""
     node = _node(parts, edit)
+    if edit.key:
+        return node is not None and _renamed(lines, edit, edit.key)
     line = node.value_line or edit.at.line if node is not None else edit.at.line
     if node is None or line is None or not 0 < line <= len(lines):
         return False
@@ -137,6 +150,18 @@ def _changed(lines: list[str], parts: list[Document], edit: Edit) -> bool:
     if new[:1] in "\"'" and text[start - 1 : start] in ("'", '"') and text[end : end + 1] == text[start - 1 : start]:
         start, end = start - 1, end + 1
     lines[line - 1] = text[:start] + new + text[end:]
+    return True
+
+
+def _renamed(lines: list[str], edit: Edit, to: str) -> bool:
+    """Give the key at the edit's place another name, quotes around it kept."""
+    number, column, name = edit.at.line or 0, edit.at.column or 0, (edit.at.key or "").rpartition(".")[2]
+    text = lines[number - 1] if 0 < number <= len(lines) else ""
+    start = column - 1 + (text[column - 1 : column] in ("'", '"'))
+    rest = text[start + len(name) :].lstrip("\"' \t")
+    if column < 1 or not name or text[start : start + len(name)] != name or not rest.startswith((":", "=")):
+        return False
+    lines[number - 1] = text[:start] + to + text[start + len(name) :]
     return True
 
 

@@ -49,6 +49,8 @@ class Edit:
     at: FileSpan
     old: str
     new: str | None
+    key: str | None = None
+    """The setting's new name; its value stays, and `new` is `old`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

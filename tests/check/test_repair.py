@@ -7,7 +7,10 @@ import pytest
 from mpdoctor.check.engine import RULES
 from mpdoctor.check.pipeline import Options, check_files
 from mpdoctor.check.repair import repairs
+from mpdoctor.check.sources.load import load
 from mpdoctor.core import rule
+from mpdoctor.core.finding import Confidence, Edit, Finding, Remedy, Severity
+from mpdoctor.core.location import FileSpan
 
 
 def plan(*paths, gpus=()):
@@ -78,7 +81,7 @@ def test_a_file_that_changed_meanwhile_is_left_alone(tmp_path):
     assert repairs(result.findings, result.documents) == []
 
 
-def test_scripts_are_never_edited(tmp_path):
+def test_settings_in_scripts_are_never_edited(tmp_path):
     path = tmp_path / "mm.py"
     path.write_text("default_hooks = dict()\noptim_wrapper = dict(type='AmpOptimWrapper', loss_scale=512, optimizer=dict(type='SGD', lr=0.01))\n")
     planned, codes = plan(path)
@@ -102,3 +105,24 @@ def test_repairing_an_example_removes_the_finding_and_settles(tested, tmp_path, 
         after = check_files([str(path)], options)
         assert not {code for repair in planned for code in repair.codes} & {finding.code for finding in after.findings}
         assert repairs(after.findings, after.documents) == []
+
+
+def test_a_repair_over_several_files_is_made_in_all_or_none(tmp_path):
+    paths = [tmp_path / "a.yaml", tmp_path / "b.yaml"]
+    for path in paths:
+        path.write_text("fp16: true\nlearning_rate: 1.0e-4\noutput_dir: out\n")
+    documents = [document for path in paths for document in load(str(path))]
+
+    def edit(path, old="true"):
+        return Edit(at=FileSpan(file=str(path), line=1, column=1, key="fp16"), old=old, new="false")
+
+    def finding(*edits):
+        remedy = Remedy(text="x", edits=edits)
+        return Finding(code="CFG999", slug="x", severity=Severity.ERROR, confidence=Confidence.HIGH, message="x", remedy=remedy)
+
+    both = finding(*map(edit, paths))
+    assert [repair.path for repair in repairs([both], documents)] == [str(path) for path in paths]
+    half = finding(edit(paths[0]), edit(paths[1], old="not what stands there"))
+    assert repairs([half], documents) == []
+    alone = finding(edit(paths[0]))
+    assert [repair.path for repair in repairs([half, alone], documents)] == [str(paths[0])]

@@ -44,8 +44,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from mpdoctor.check.bf16_switch import to_bf16
+from mpdoctor.check.remedy import remedy
 from mpdoctor.check.subject import CheckSubject, shown
-from mpdoctor.core.finding import Confidence, Remedy, Severity
+from mpdoctor.core.finding import Confidence, Severity
 from mpdoctor.core.rule import Hit, Rule
 
 
@@ -58,7 +60,7 @@ def _check(run: CheckSubject) -> Iterator[Hit]:
             message=f"the model is a bf16 one ({shown(origin)}) and runs in fp16, whose range ends at 65504",
             setting=run.config.compute_dtype,
             related=(origin.at,) if origin.at else (),
-            remedy=Remedy(text="Train in bf16 where the GPU has it."),
+            remedy=remedy("Train in bf16 where the GPU has it.", *to_bf16(run)),
         )
 
 

@@ -38,8 +38,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from mpdoctor.check.bf16_switch import to_bf16
+from mpdoctor.check.remedy import remedy
 from mpdoctor.check.subject import CheckSubject
-from mpdoctor.core.finding import Remedy, Severity
+from mpdoctor.core.finding import Severity
 from mpdoctor.core.rule import Hit, Rule
 
 
@@ -51,7 +53,7 @@ def _check(run: CheckSubject) -> Iterator[Hit]:
         message=f"{family} in fp16: activations up to 8e5 pass fp16's 65504",
         setting=run.config.compute_dtype,
         severity=Severity.WARNING if family in ("gemma", "gemma2") else None,
-        remedy=Remedy(text="Train in bf16; on a T4 or V100 in fp32."),
+        remedy=remedy("Train in bf16; on a T4 or V100 in fp32.", *to_bf16(run)),
     )
 
 

@@ -48,8 +48,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from mpdoctor.check.bf16_switch import to_bf16
+from mpdoctor.check.remedy import remedy
 from mpdoctor.check.subject import CheckSubject
-from mpdoctor.core.finding import Remedy, Severity
+from mpdoctor.core.finding import Severity
 from mpdoctor.core.rule import Hit, Rule
 
 _FAMILIES = ("blip-2", "blip_2", "instructblip", "instructblipvideo", "kosmos-2.5", "kosmos2_5", "rwkv")
@@ -61,7 +63,7 @@ def _check(run: CheckSubject) -> Iterator[Hit]:
         yield Hit(
             message=f"{config.model_family.value} keeps modules in fp32 only when it is loaded in fp16; under autocast they run in fp16",
             setting=config.compute_dtype,
-            remedy=Remedy(text="Train in bf16."),
+            remedy=remedy("Train in bf16.", *to_bf16(run)),
         )
 
 

@@ -38,8 +38,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from mpdoctor.check.bf16_switch import to_bf16
+from mpdoctor.check.remedy import remedy
 from mpdoctor.check.subject import CheckSubject
-from mpdoctor.core.finding import Confidence, Remedy, Severity
+from mpdoctor.core.finding import Confidence, Severity
 from mpdoctor.core.rule import Hit, Rule
 
 _FAMILIES = ("gpt_oss", "qwen3_moe", "qwen3_5", "qwen3_5_moe", "glm4_moe", "gemma4")
@@ -52,7 +54,7 @@ def _check(run: CheckSubject) -> Iterator[Hit]:
             message=f"{family} in fp16 is known for NaN gradients",
             setting=run.config.compute_dtype,
             confidence=Confidence.LOW if family == "gemma4" else Confidence.MEDIUM,
-            remedy=Remedy(text="Train in bf16."),
+            remedy=remedy("Train in bf16.", *to_bf16(run)),
         )
 
 

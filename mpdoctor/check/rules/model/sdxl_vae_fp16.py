@@ -39,8 +39,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from mpdoctor.check.bf16_switch import to_bf16
+from mpdoctor.check.remedy import remedy
 from mpdoctor.check.subject import CheckSubject
-from mpdoctor.core.finding import Remedy, Severity
+from mpdoctor.core.finding import Severity
 from mpdoctor.core.rule import Hit, Rule
 
 
@@ -52,7 +54,7 @@ def _check(run: CheckSubject) -> Iterator[Hit]:
     yield Hit(
         message="SDXL's autoencoder overflows in fp16: latents become NaN",
         setting=config.compute_dtype,
-        remedy=Remedy(text="Set `no_half_vae = true`, use sdxl-vae-fp16-fix, or train in bf16."),
+        remedy=remedy("Set `no_half_vae = true`, use sdxl-vae-fp16-fix, or train in bf16.", *to_bf16(run)),
     )
 
 

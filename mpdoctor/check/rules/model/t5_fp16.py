@@ -39,8 +39,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from mpdoctor.check.bf16_switch import to_bf16
+from mpdoctor.check.remedy import remedy
 from mpdoctor.check.subject import CheckSubject
-from mpdoctor.core.finding import Remedy, Severity
+from mpdoctor.core.finding import Severity
 from mpdoctor.core.rule import Hit, Rule
 
 
@@ -53,7 +55,7 @@ def _check(run: CheckSubject) -> Iterator[Hit]:
         message=f"{config.model_family.value} in fp16: its feed-forward output passes 65504 and becomes infinite",
         setting=config.compute_dtype,
         severity=Severity.WARNING if small else None,
-        remedy=Remedy(text="Train in bf16, or in fp32 on GPUs without it."),
+        remedy=remedy("Train in bf16, or in fp32 on GPUs without it.", *to_bf16(run)),
     )
 
 

@@ -39,9 +39,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from mpdoctor.check.remedy import change, remedy
+from mpdoctor.check.bf16_switch import to_bf16
+from mpdoctor.check.remedy import remedy
 from mpdoctor.check.subject import CheckSubject, capability, shown
-from mpdoctor.core.finding import Confidence, Edit, Remedy, Severity
+from mpdoctor.core.finding import Confidence, Remedy, Severity
 from mpdoctor.core.rule import Hit, Rule
 
 
@@ -49,9 +50,6 @@ def _check(run: CheckSubject) -> Iterator[Hit]:
     compute = run.config.compute_dtype
     if compute.value != "fp16":
         return
-    switch: tuple[Edit | None, ...] = ()
-    if run.config.fp16_requested.raw == "true" and run.config.fp16_requested.at and run.config.bf16_requested.explicit and run.gpus:
-        switch = (change(run.config.fp16_requested, "false"), change(run.config.bf16_requested, "true"))
     if not run.gpus and compute.explicit:
         yield Hit(
             message=f"{shown(compute)}: on GPUs from Ampere on (compute capability 8.0) bf16 has fp32's range, is as fast and needs no loss scaling",
@@ -65,7 +63,7 @@ def _check(run: CheckSubject) -> Iterator[Hit]:
             message=f"{shown(compute)}: {capability(gpu)} has bf16, whose range is fp32's; fp16 ends at 65504, needs loss scaling and skips steps",
             setting=compute,
             severity=Severity.INFO if gentle else None,
-            remedy=remedy("Train in bf16.", *switch),
+            remedy=Remedy(text="Train in bf16.") if gentle else remedy("Train in bf16.", *to_bf16(run)),
         )
 
 
