@@ -36,7 +36,8 @@ class Repair(NamedTuple):
 
     def diff(self) -> str:
         """The change as a unified diff."""
-        lines = difflib.unified_diff(_lines(self.before), _lines(self.after), f"a/{self.path}", f"b/{self.path}")
+        name = self.path if self.path.isprintable() else ascii(self.path)[1:-1]
+        lines = difflib.unified_diff(_lines(self.before), _lines(self.after), f"a/{name}", f"b/{name}")
         return "".join(line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines)
 
     def write(self) -> None:

@@ -134,6 +134,7 @@ def _gate(report: Report, options: ReportOptions, settings: Settings) -> int:
 def _repair(plan: Callable[[], list[Repair]], *, write: bool) -> None:
     """Print the repairs, or make them, until there is nothing left to repair: one edit may stand inside another's place."""
     from mpdoctor.cli import console
+    from mpdoctor.report.characters import one_line, visible
 
     planned = plan()
     if not planned:
@@ -142,9 +143,9 @@ def _repair(plan: Callable[[], list[Repair]], *, write: bool) -> None:
         for repair in planned:
             if write:
                 repair.write()
-                console.say(f"repaired {repair.path} ({', '.join(repair.codes)})")
-            else:
-                console.write_stdout(repair.diff())
+                console.say(f"repaired {one_line(repair.path)} ({', '.join(repair.codes)})")
+            else:  # exact for `patch`, harmless on a terminal
+                console.write_stdout(visible(repair.diff()) if sys.stdout.isatty() else repair.diff())
         planned = plan() if write and planned else []
 
 

@@ -8,6 +8,8 @@ import sys
 from enum import StrEnum
 from typing import TextIO
 
+from mpdoctor.report.characters import one_line, visible
+
 MAX_WIDTH = 120
 """Longer lines are hard to read."""
 
@@ -61,7 +63,11 @@ def write_stdout(text: str) -> None:
 
 
 def say(text: str, *, label: str = "", style: str = "1") -> None:
-    """One message on stderr, after an optional bold label (`error`, `hint`). `style` is an ANSI code."""
+    """One message on stderr, after an optional bold label (`error`, `hint`). `style` is an ANSI code.
+
+    Control characters, which names of files may hold, are spelled out.
+    """
+    text = visible(text)
     if label:
         mark = f"\x1b[{style}m{label}:\x1b[0m" if colored(sys.stderr) else f"{label}:"
         text = f"{mark} {text}"
@@ -73,8 +79,8 @@ def say(text: str, *, label: str = "", style: str = "1") -> None:
 
 
 def error(text: str) -> None:
-    """An error message on stderr."""
-    say(text, label="error", style="1;31")
+    """An error message on stderr: one line, whatever it quotes."""
+    say(one_line(text), label="error", style="1;31")
 
 
 def hint(text: str) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
+from mpdoctor.report.characters import one_line
+
 if TYPE_CHECKING:
     from mpdoctor.core.report import Report
 
@@ -19,14 +21,15 @@ _FIRST = (
 def settings_table(report: Report) -> str:
     """One table per run: setting, value, where from."""
     if not report.config:
-        return f"{report.headline.text}\n"
+        return f"{one_line(report.headline.text)}\n"
     single = all(isinstance(entry, dict) and "origin" in entry for entry in report.config.values())
     runs: dict[str, Any] = {" + ".join(dict.fromkeys(item.path for item in report.inputs)): report.config} if single else report.config
     return "\n".join(_table(name, table) for name, table in runs.items())
 
 
 def _table(name: str, table: dict[str, Any]) -> str:
-    rows = [(field, _value(table[field]), _source(table[field])) for field in _ordered(table)]
+    rows = [(one_line(field), one_line(_value(table[field])), one_line(_source(table[field]))) for field in _ordered(table)]
+    name = one_line(name)
     if not rows:
         return f"{name}\n  no settings\n"
     widths = [max(len(row[column]) for row in rows) for column in (0, 1)]

@@ -14,6 +14,7 @@ from mpdoctor.core.record import dataclass
 from mpdoctor.core.report import Report
 from mpdoctor.core.rule import RuleDoc
 from mpdoctor.report import formats
+from mpdoctor.report.legible import legible
 
 
 def no_pages(code: str) -> RuleDoc | None:
@@ -71,7 +72,7 @@ def load(name: str) -> Renderer:
         raise UsageError(f"unknown output format {name!r}", f"choose one of: {', '.join(format_names())}")
     renderer = importlib.import_module(f"{formats.__name__}.{name}").RENDERER
     assert isinstance(renderer, Renderer), f"{name} exports no RENDERER"
-    return replace(renderer, render=lambda report, options: as_text(renderer.render(report, options)))
+    return replace(renderer, render=lambda report, options: as_text(renderer.render(legible(report), options)))
 
 
 def as_text(document: str) -> str:

@@ -15,6 +15,7 @@ import pytest
 
 from mpdoctor.core.report import Report, StepRecord
 from mpdoctor.report.document import document
+from mpdoctor.report.legible import legible
 from mpdoctor.report.numbers import number
 from mpdoctor.report.renderer import RenderOptions, load
 
@@ -84,7 +85,7 @@ def test_every_link_leads_somewhere(report: Report) -> None:
 def test_the_whole_report_is_in_the_page_as_json(report: Report) -> None:
     embedded = re.search(r'<script type="application/json" id="report-json">(.*?)</script>', html(report), re.DOTALL)
     assert embedded
-    assert json.loads(embedded[1]) == json.loads(json.dumps(document(report)))
+    assert json.loads(embedded[1]) == json.loads(json.dumps(document(legible(report))))
 
 
 def test_the_numbers_of_the_steps_are_those_of_the_json(reports: dict[str, Report]) -> None:
