@@ -25,10 +25,17 @@ def by_rich(text: str, width: int) -> list[str]:
     return [line.rstrip() for line in console.file.getvalue().splitlines()]
 
 
-@given(WORDS, WORDS, st.integers(4, 30))
-def test_text_is_wrapped_as_rich_wraps_it(first: str, second: str, width: int) -> None:
-    # Trailing spaces that start a line of their own are an empty line for rich; here they are none.
-    assert list(filter(None, shown(list(Text((first, "bold"), (second, "")).lines(width))))) == list(filter(None, by_rich(first + second, width)))
+@given(st.lists(st.text(alphabet="abc語", min_size=1, max_size=4), max_size=12), st.integers(8, 30), st.integers(0, 40))
+def test_words_are_wrapped_as_rich_wraps_them(words: list[str], width: int, cut: int) -> None:
+    text = " ".join(words)
+    assert shown(list(Text((text[:cut], "bold"), (text[cut:], "")).lines(width))) == (by_rich(text, width) or [""])
+
+
+@given(WORDS, st.integers(2, 30))
+def test_no_character_is_lost_and_no_line_is_too_wide(text: str, width: int) -> None:
+    lines = ["".join(part for part, _ in line) for line in Text((text, "")).lines(width)]
+    assert "".join(lines).replace(" ", "") == text.replace(" ", "")
+    assert all(columns(line) <= width for line in lines)
 
 
 @settings(max_examples=300)
