@@ -13,7 +13,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mpdoctor.core.errors import MissingDependency, UnreadableInput, UsageError
+from mpdoctor.core.errors import MissingDependency, NothingToJudge, UnreadableInput, UsageError
 from mpdoctor.core.finding import Finding
 from mpdoctor.core.progress import SILENT, Progress
 from mpdoctor.core.rule import RuleRun, Skipped, selected
@@ -161,6 +161,8 @@ def _session_source(options: Options, evidence: CheckpointEvidence) -> tuple[Ses
     from mpdoctor.replay.live.hf_model import why_not
 
     trusted = options.trust_remote_code
+    if options.base is not None and checkpoint.adapter_config is None:
+        raise UsageError(f"--base is for adapters, and {checkpoint.name} is none (it has no adapter_config.json)")
     base, obstacle = None, None
     if checkpoint.adapter_config is not None:
         base, obstacle = base_of(checkpoint, options.base)
@@ -170,15 +172,18 @@ def _session_source(options: Options, evidence: CheckpointEvidence) -> tuple[Ses
         obstacle = why_not(checkpoint, trust_remote_code=trusted)
     if obstacle:
         return None, obstacle
-    source = HfCheckpointSource(
-        checkpoint,
-        base=base,
-        data=options.data,
-        steps=options.steps,
-        precision=options.precision,
-        device=device,
-        trust_remote_code=trusted,
-    )
+    try:
+        source = HfCheckpointSource(
+            checkpoint,
+            base=base,
+            data=options.data,
+            steps=options.steps,
+            precision=options.precision,
+            device=device,
+            trust_remote_code=trusted,
+        )
+    except NothingToJudge as unknown:
+        return None, f"{unknown.message}; {unknown.hint}"
     return source, ""
 
 

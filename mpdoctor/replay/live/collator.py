@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from mpdoctor.core.errors import UnreadableInput
+from mpdoctor.core.errors import NothingToJudge, UnreadableInput
 from mpdoctor.replay.data_evidence import FaultKind, RowFault
 from mpdoctor.replay.live.data import TEXTS, Data, with_nan
 from mpdoctor.replay.live.preprocessing import Preprocessing
@@ -49,12 +49,11 @@ class Collator:
         return batch
 
     def made_up(self, size: int, number: int) -> dict[str, torch.Tensor]:
-        """A batch of random inputs, the same for the same number. Raises UnreadableInput for a model whose inputs are not known."""
+        """A batch of random inputs, the same for the same number. Raises NothingToJudge for a model whose inputs are not known."""
         if self.task is None:
-            kind = self.preprocessing.kind
-            raise UnreadableInput(
-                f"{self.preprocessing.folders[0]}: what a {kind} is trained on is not known, so batches cannot be made up",
-                "Give a batch (--data batch.pt), rows with the model's own inputs, or a recipe (--recipe).",
+            raise NothingToJudge(
+                f"what a {self.preprocessing.kind} is trained on is not known, so batches cannot be made up",
+                "a batch (--data batch.pt), rows with the model's own inputs, or a recipe would let mpdoctor replay it",
             )
         return self.task.made_up(self.preprocessing, size, torch.Generator().manual_seed(1000 + number))
 
@@ -63,6 +62,12 @@ class Collator:
         if not isinstance(batch, Mapping):
             raise UnreadableInput(f"{self.preprocessing.folders[0]}: a .pt batch must be a dict of tensors, as the model takes them", None)
         return dict(batch)
+
+    def leave_idle(self, model: torch.nn.Module) -> None:
+        """Freeze the parts of a model that the task's loss does not read."""
+        for name, parameter in model.named_parameters():
+            if self.task is not None and name.startswith(self.task.idle):
+                parameter.requires_grad_(False)
 
     def loss(self, model: torch.nn.Module, batch: Any) -> torch.Tensor | None:
         """The task's own loss of a batch; None where the model's output has it."""

@@ -43,6 +43,7 @@ class HfCheckpointSource:
 
     Raises:
         UnreadableInput: model, optimizer or data do not fit together.
+        NothingToJudge: there is no data, and batches cannot be made up.
     """
 
     def __init__(
@@ -88,6 +89,7 @@ class HfCheckpointSource:
         model = copy.deepcopy(self._model).to(self.device)
         model.train()
         optimizer = build_optimizer(model, self.settings, self._optimizer_state, self.notes, self.folder)
+        self._collator.leave_idle(model)
         scheduler = build_scheduler(optimizer, self.settings, self._scheduler_state, self.notes)
         self._restore_rng()
         clip = self.settings.get("max_grad_norm")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -157,7 +158,9 @@ def quiet() -> Iterator[None]:
     hf_logging.set_verbosity(logging.CRITICAL)
     hf_logging.disable_progress_bar()
     try:
-        yield
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
     finally:
         hf_logging.set_verbosity(level)
         if bars:

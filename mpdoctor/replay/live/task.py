@@ -44,11 +44,12 @@ class Task:
         fits: whether a model of such a class is of this task; None for all of them.
         features: one sample as the model takes it. Raises UnreadableInput (by `Sample.refused`) for a row that lacks what it needs.
         collate: pads samples to a batch, as the usual collator of the task does.
-        made_up: a batch of this many rows from a generator, where there is no data. Raises UnreadableInput where none can be made.
+        made_up: a batch of this many rows from a generator, where there is no data. Raises NothingToJudge where none can be made.
         faults: what is wrong with a row for this head; cheap, called for every row of the data.
         misfits: what is wrong with samples in their batch: each with its place among them.
         tokens: features that are token ids; all of them must be rows of the embedding.
         loss: the loss of a batch, where the model's own output has none.
+        idle: how the names of parameters begin that the loss does not read.
     """
 
     name: str
@@ -61,6 +62,7 @@ class Task:
     misfits: Callable[[Preprocessing, Sequence[Features], Batch], Iterator[tuple[int, Fault]]] = no_misfit
     tokens: tuple[str, ...] = ("input_ids",)
     loss: Callable[[torch.nn.Module, Batch], torch.Tensor] | None = None
+    idle: tuple[str, ...] = ()
 
 
 @cache

@@ -11,6 +11,7 @@ from typing import Any
 
 import torch
 
+from mpdoctor.core.errors import NothingToJudge
 from mpdoctor.replay.live.data import Sample
 from mpdoctor.replay.live.preprocessing import Preprocessing
 from mpdoctor.replay.live.task import IGNORED, Batch, Features, Task
@@ -74,12 +75,10 @@ def made_up(preprocessing: Preprocessing, size: int, generator: torch.Generator)
 
 
 def random_text(preprocessing: Preprocessing, size: int, generator: torch.Generator) -> Batch:
-    """Random tokens with their mask. Raises UnreadableInput for a model that reads no tokens."""
-    from mpdoctor.core.errors import UnreadableInput
-
+    """Random tokens with their mask. Raises NothingToJudge for a model that reads no tokens."""
     if preprocessing.embedded < 2:
-        raise UnreadableInput(
-            f"{preprocessing.folders[0]}: {preprocessing.kind} takes no token ids, so batches cannot be made up", "Give a batch (--data batch.pt)."
+        raise NothingToJudge(
+            f"{preprocessing.kind} takes no token ids, so batches cannot be made up", "a batch (--data batch.pt) would let mpdoctor replay it"
         )
     ids = torch.randint(1, preprocessing.embedded, (size, min(_LENGTH, preprocessing.limit)), generator=generator)
     return {"input_ids": ids, "attention_mask": torch.ones_like(ids)}

@@ -90,4 +90,4 @@ def loss(model: torch.nn.Module, batch: Batch) -> torch.Tensor:
     return torch.nn.functional.cross_entropy(first @ second.T * _SCALE, torch.arange(first.shape[0], device=first.device))
 
 
-TASK = Task(name="text embedding", heads=("Model",), fits=fits, features=features, collate=collate, made_up=made_up, loss=loss)
+TASK = Task(name="text embedding", heads=("Model",), fits=fits, features=features, collate=collate, made_up=made_up, loss=loss, idle=("pooler.",))
