@@ -47,10 +47,17 @@ def available() -> bool:
     return hasattr(torch.library, "get_kernel")
 
 
+def _mixed(args: tuple[Any, ...]) -> bool:
+    """Whether tensors of several floating dtypes meet: torch's own kernel refuses them, and so must the replay."""
+    return len({a.dtype for a in args if isinstance(a, torch.Tensor) and a.is_floating_point()}) > 1
+
+
 def _rounding_once(kernel: Any, name: str) -> Any:
+    one_dtype = "attention" not in name  # an attention's log-sum-exp is fp32
+
     def run(keyset: Any, *args: Any, **kwargs: Any) -> Any:
         first = next((a for a in args if isinstance(a, torch.Tensor)), None)
-        if first is None or first.dtype not in _LOW:
+        if first is None or first.dtype not in _LOW or (one_dtype and _mixed(args)):
             return kernel.call_boxed(keyset, *args, **kwargs)
         result = kernel.call_boxed(keyset, *[_upcast(a) for a in args], **{k: _upcast(v) for k, v in kwargs.items()})
         if isinstance(result, torch.Tensor):

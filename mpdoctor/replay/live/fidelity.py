@@ -79,6 +79,10 @@ CUDA_LOW_OPS = frozenset(["prelu", "addmv", "addr", "mv"])
 """Functions that CUDA autocast runs in 16 bits and CPU autocast leaves alone."""
 
 
+CUDA_REFUSED_OPS = frozenset(["binary_cross_entropy"])
+"""Functions that CUDA autocast refuses: their derivative leaves fp16's range."""
+
+
 class Fidelity(TorchFunctionMode):
     """Maps CUDA to the CPU where there is no GPU, applies CUDA's autocast lists, and substitutes dtypes.
 
@@ -114,6 +118,8 @@ class Fidelity(TorchFunctionMode):
                 return args[0].to(self.compute_dtype)
             args, kwargs = tuple(self._substituted(v) for v in args), {k: self._substituted(v) for k, v in kwargs.items()}
         if self.cuda_regions and torch.is_autocast_enabled("cpu"):
+            if name in CUDA_REFUSED_OPS:
+                raise RuntimeError(f"{name} is unsafe to autocast; use {name}_with_logits on values before the sigmoid (CUDA's autocast refuses it)")
             if name in CUDA_FP32_OPS and kwargs.get("dtype") is None:
                 args, kwargs = _cast(args, _LOW, torch.float32), _cast(kwargs, _LOW, torch.float32)
             elif name in CUDA_LOW_OPS:
@@ -142,4 +148,4 @@ def _cast(value: Any, wanted: tuple[torch.dtype, ...], to: torch.dtype) -> Any:
     return tree_map(lambda v: v.to(to) if isinstance(v, torch.Tensor) and v.dtype in wanted else v, value)
 
 
-__all__ = ["CUDA_FP32_OPS", "CUDA_LOW_OPS", "Fidelity"]
+__all__ = ["CUDA_FP32_OPS", "CUDA_LOW_OPS", "CUDA_REFUSED_OPS", "Fidelity"]

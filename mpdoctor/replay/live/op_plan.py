@@ -17,6 +17,8 @@ _DRAWING = ("bernoulli_", "uniform_", "random_")
 _REARRANGING = ("clone", "stack", "cat", "select_backward", "slice_backward")
 """Their results hold only values of their inputs, and zeros."""
 _NAN_REPLACING = ("nan_to_num", "nan_to_num_", "nansum")
+_TESTING = ("eq", "ne", "lt", "le", "gt", "ge", "isnan", "isinf", "_local_scalar_dense")
+"""How code looks at a number before it decides to go on."""
 _UPDATING = ("lerp_", "add_", "sub_", "addcmul_", "addcdiv_", "_foreach_lerp_", "_foreach_add_", "_foreach_sub_")
 _WITH_EPS = ("add", "add_", "clamp", "clamp_min", "maximum")
 
@@ -36,6 +38,7 @@ class OpPlan:
         copies: whether its results hold only values of its inputs, and zeros, in another order, dtype or device.
         unscales: whether it is the GradScaler's own check, which tells by itself whether a gradient was bad.
         replaces_nan: whether it may hide NaN.
+        tests: whether it may tell Python what a value is.
         updates: whether it is a way to update a weight or an average in place.
         takes_eps: whether a small constant may be added or clamped to.
         formula: FLOPs of a call, or None for ops that are no matrix product, convolution or attention.
@@ -51,6 +54,7 @@ class OpPlan:
     copies: bool
     unscales: bool
     replaces_nan: bool
+    tests: bool
     updates: bool
     takes_eps: bool
     formula: Callable[..., float] | None
@@ -79,6 +83,7 @@ def plan_of(func: Any) -> OpPlan:
         copies=short == "_to_copy" or short in _REARRANGING,
         unscales=short == "_amp_foreach_non_finite_check_and_unscale_",
         replaces_nan=short in _NAN_REPLACING,
+        tests=short in _TESTING,
         updates=short in _UPDATING,
         takes_eps=short in _WITH_EPS,
         formula=_flop_formulas().get(func._overloadpacket),

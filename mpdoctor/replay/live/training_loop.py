@@ -226,6 +226,9 @@ def _steps(
                 raise OutOfMemory(error) from error
             result.exception = step_exception(error, step, tracer)
             if tracer is not None and tracing is not None:
+                if tracer.raised is None:
+                    look_at_end_tensors(tracer, session.model)
+                    tracer.stopped_by_the_run()
                 tracing.done(tracer, session, step)
             return
         if pinned is not None:

@@ -90,3 +90,21 @@ def test_the_native_kernels_are_back_afterwards() -> None:
     with pytest.raises(ValueError, match="mine"), fast_16_bit_kernels():
         raise ValueError("mine")
     assert torch.equal(a @ b, before)
+
+
+@pytest.mark.parametrize(
+    "product",
+    [
+        lambda half, full: half @ full,
+        lambda half, full: F.linear(full, half),
+        lambda half, full: F.conv1d(full[None], half[None]),
+    ],
+    ids=["mm", "linear", "conv1d"],
+)
+def test_what_the_native_kernel_refuses_is_refused(product: Callable[[torch.Tensor, torch.Tensor], torch.Tensor]) -> None:
+    half, full = torch.ones(4, 4, dtype=torch.float16), torch.ones(4, 4)
+    with pytest.raises(RuntimeError, match=r"dtype|should be the same|expected scalar type") as native:
+        product(half, full)
+    with fast_16_bit_kernels(), pytest.raises(RuntimeError) as fast:
+        product(half, full)
+    assert str(fast.value) == str(native.value)

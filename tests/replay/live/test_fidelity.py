@@ -170,3 +170,15 @@ def test_another_dtype_stands_wherever_16_bits_are_asked_for(wanted: torch.dtype
         with torch.autocast("cuda", dtype=torch.float16):
             assert (W @ W).dtype is wanted
         assert math.isfinite(float(torch.full((1,), 1e5, dtype=torch.float16)))
+
+
+@pytest.mark.usefixtures("on_cpu")
+def test_what_cuda_autocast_refuses_is_refused() -> None:
+    probability, target = torch.full((3,), 0.5), torch.ones(3)
+    with torch.autocast("cuda"):
+        with pytest.raises(RuntimeError, match="unsafe to autocast"):
+            F.binary_cross_entropy(probability, target)
+        with torch.autocast("cuda", enabled=False):
+            assert F.binary_cross_entropy(probability, target).isfinite()
+    with torch.autocast("cpu"):
+        assert F.binary_cross_entropy(probability, target).isfinite()
