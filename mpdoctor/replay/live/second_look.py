@@ -14,8 +14,9 @@ from mpdoctor.replay.live.origin import Origin, site_of
 from mpdoctor.replay.live.session import Session, SessionSource
 from mpdoctor.replay.live.training_loop import run
 
-_PROPORTION = 1e4
-"""An element this many times larger than all others of its tensor has not been learned."""
+_PROPORTION = {torch.float16: 1e4}
+_WIDE_PROPORTION = 1e8
+"""An element this many times larger than all others of its tensor has not been learned (fp16 has no room for more than 1e4)."""
 _FEW = 4
 """More such elements in one tensor are no accident of memory."""
 _INTEGER = {torch.float32: torch.int32, torch.float16: torch.int16, torch.bfloat16: torch.int16, torch.float64: torch.int64}
@@ -39,7 +40,8 @@ def _outliers(session: Session, early: Collection[str] | None = None) -> tuple[W
         sizes = parameter.detach().abs().flatten()
         largest = sizes.topk(_FEW + 1)
         values = largest.values.double().tolist()
-        count = next((i for i in range(1, _FEW + 1) if values[i - 1] > _PROPORTION * values[i] > 0), 0)
+        proportion = _PROPORTION.get(parameter.dtype, _WIDE_PROPORTION)
+        count = next((i for i in range(1, _FEW + 1) if values[i - 1] > proportion * values[i] > 0), 0)
         for flat in largest.indices[:count].tolist():
             index = tuple(int(i) for i in torch.unravel_index(torch.tensor(flat), parameter.shape))
             bit, restored = _flipped(parameter.detach().flatten()[flat], values[count])

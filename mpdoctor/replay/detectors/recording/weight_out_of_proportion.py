@@ -1,7 +1,7 @@
 """A single weight is out of all proportion.
 
 What it looks for
-Up to four elements of a parameter that are ten thousand times larger than all others, just before the step that overflows; and whether
+Up to four elements of a parameter that are 1e8 times larger than all others (fp16: 1e4), just before the step that overflows; and whether
 flipping one bit back makes them as large as the others.
 
 Why training breaks
@@ -9,7 +9,7 @@ One flipped exponent bit turns 0.02 into 1e36: a memory error, or a file damaged
 everything else.
 
 When it is fine
-Features that training grew (a few hundred times, not ten thousand).
+Outlier features that training grew: thousands of times, not a hundred million.
 
 How to confirm
 EXP307: with the value put right the step does not fail. Compare the tensor with another copy of the file; look at the device's ECC counters.
