@@ -1,4 +1,4 @@
-"""Code written for CUDA on a machine without it, and the dtype that an experiment puts in another's place.
+"""Between the run's code and torch: CUDA on a machine without it, the dtype that an experiment puts in another's place, looks at single numbers.
 
 CPU autocast leaves softmax, layer_norm, exp, log, pow, sum and norm in 16 bits; CUDA runs them in fp32. When code asks for
 `autocast("cuda")` and there is no GPU, it is mapped to the CPU and CUDA's op lists are applied (torch documentation,
@@ -7,11 +7,14 @@ CPU autocast leaves softmax, layer_norm, exp, log, pow, sum and norm in 16 bits;
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import torch
 from torch.overrides import TorchFunctionMode
 from torch.utils._pytree import tree_map
+
+from mpdoctor.replay.live.finiteness import own_look
 
 _LOW = (torch.float16, torch.bfloat16)
 
@@ -79,6 +82,9 @@ CUDA_LOW_OPS = frozenset(["prelu", "addmv", "addr", "mv"])
 """Functions that CUDA autocast runs in 16 bits and CPU autocast leaves alone."""
 
 
+_LOOKS = frozenset(["item", "__float__", "isnan", "isfinite", "isinf"])
+"""How code looks at its loss before it decides to go on."""
+
 CUDA_REFUSED_OPS = frozenset(["binary_cross_entropy"])
 """Functions that CUDA autocast refuses: their derivative leaves fp16's range."""
 
@@ -100,6 +106,9 @@ class Fidelity(TorchFunctionMode):
         self.compute_dtype = compute_dtype
         self.cuda_regions = 0
         """How many open autocast regions stand for CUDA's."""
+        self.bad_look: float | None = None
+        """The last single number that the code looked at before the step's first backward pass, if one was not finite."""
+        self.before_backward = True
 
     def __torch_function__(self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None) -> Any:
         name = getattr(func, "__name__", "")
@@ -125,10 +134,18 @@ class Fidelity(TorchFunctionMode):
             elif name in CUDA_LOW_OPS:
                 low = torch.get_autocast_dtype("cpu")
                 args, kwargs = _cast(args, (torch.float32,), low), _cast(kwargs, (torch.float32,), low)
+        if self.before_backward and name in _LOOKS and args and isinstance(args[0], torch.Tensor) and args[0].numel() == 1 and args[0].is_floating_point():
+            self.bad_look = _value_if_bad(args[0]) or self.bad_look
         return func(*args, **kwargs)
 
     def _substituted(self, value: Any) -> Any:
         return self.compute_dtype if isinstance(value, torch.dtype) and value in self.replaced else value
+
+
+@own_look
+def _value_if_bad(number: torch.Tensor) -> float | None:
+    value = number.detach().item()
+    return None if math.isfinite(value) else float(value)
 
 
 def _is_cuda(value: Any) -> bool:

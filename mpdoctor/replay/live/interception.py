@@ -103,8 +103,7 @@ class Interception:
             stack.enter_context(torch.nn.attention.sdpa_kernel(torch.nn.attention.SDPBackend.MATH))
         if self.changes.nonreentrant_checkpointing:
             self._swap(torch.utils.checkpoint, "checkpoint", _nonreentrant)
-        if self.map_cuda or self.changes.compute_dtype is not None:
-            stack.enter_context(self.fidelity)
+        stack.enter_context(self.fidelity)
         return self
 
     def __exit__(self, *exc: Any) -> None:
@@ -126,12 +125,18 @@ class Interception:
         """Forget what the last step did; `mode`, a tracer or another, follows the coming one."""
         self._mode = mode
         self.tracer = mode if isinstance(mode, OpTracer) else None
-        self.loss = None
+        self.loss = self.fidelity.bad_look = None
+        self.fidelity.before_backward = True
         self.clip_calls, self.optimizer_steps, self.skipped = [], 0, None
         self.scale_not_removed = self.scale_not_applied = self._scaled_backward = None
         self.step = step
         self._scaled.clear()
         self._optimizer_phase.clear()
+
+    @property
+    def given_up(self) -> float | None:
+        """A number that was not finite and that the code looked at before any backward pass of the step."""
+        return self.fidelity.bad_look
 
     # -- autocast
 
@@ -304,6 +309,7 @@ class Interception:
         def backward(tensors: Any, *args: Any, **kwargs: Any) -> Any:
             first = tensors if isinstance(tensors, torch.Tensor) else next(iter(tensors), None)
             if isinstance(first, torch.Tensor):
+                self.fidelity.before_backward = False
                 self.loss = self._scaled.get(id(first), (first, first))[1]
                 self._scaled_backward = self._comes_from_scaled(first)
                 if self.tracer is not None:

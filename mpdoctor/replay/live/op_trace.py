@@ -71,6 +71,8 @@ class OpTracer(StepMode):
         """The op that raised, if one did."""
         self._tested: torch.Tensor | None = None
         """The last floating value that Python looked at, if it was not finite."""
+        self._bad_test: torch.Tensor | None = None
+        """The last one that was not finite."""
         self._provenance: dict[int, Event | External] = {}
         self._finite: set[int] = set()
         """Memory that holds only finite values, as far as the traced ops wrote it."""
@@ -132,6 +134,11 @@ class OpTracer(StepMode):
         """The step's own code raised: what it looked at last, if that was not finite, is why."""
         if self.raised is None and self._tested is not None and not self.ends:
             self.end_of("loss", "loss", self._tested)
+
+    def step_left_out(self) -> None:
+        """The step's own code saw a loss that was not finite, and did not use it."""
+        if self._bad_test is not None and not self.ends:
+            self.end_of("loss", "loss", self._bad_test)
 
     # -- the dispatch
 
@@ -217,7 +224,9 @@ class OpTracer(StepMode):
         if bad:
             inputs, statuses = before.known(bad) if before is not None else statuses_of(floating_in(args) + floating_in(kwargs))
             rerunnable = before is None or kept is not None
-            self._record(func, plan.label, node, args if kept is None else kept, kwargs, inputs, statuses, bad, rerunnable=rerunnable)
+            given = args if kept is None else kept
+            written = {id(args[i]): i for i, _ in plan.written if i < len(args)}
+            self._record(func, plan.label, node, given, kwargs, inputs, statuses, bad, rerunnable=rerunnable, written=written)
 
     def _not_finite(self, tensor: torch.Tensor) -> None:
         """Forget what was known of a tensor's memory."""
@@ -268,6 +277,7 @@ class OpTracer(StepMode):
     def _note_test(self, tensor: torch.Tensor) -> None:
         if tensor.is_floating_point() and (tensor.numel() == 1 or storage_key(tensor) in self._provenance):
             self._tested = tensor if status(tensor) != FINITE else None
+            self._bad_test = self._bad_test if self._tested is None else self._tested
 
     def _by_hand(self, node: Any) -> bool:
         """Whether the op belongs to the loop's own code: in no module, no backward pass, no scaler and no optimizer."""
@@ -306,6 +316,7 @@ class OpTracer(StepMode):
         bad: list[tuple[torch.Tensor, int]],
         *,
         rerunnable: bool,
+        written: dict[int, int],
     ) -> None:
         bad_inputs = [(t, bits) for t, bits in zip(inputs, before, strict=True) if bits != FINITE]
         deliberate = _writes_infinity(args, kwargs) or any(
@@ -319,7 +330,7 @@ class OpTracer(StepMode):
                 event = self._event(label, node, bits, tensor, sources, created=True)
                 event.deliberate = deliberate and not bits & NAN
                 if rerunnable and len(self.events) < _KEPT_EVENTS:
-                    event.call = Call(func, args, kwargs, tensor, versions(args))
+                    event.call = Call(func, args, kwargs, tensor, versions(args), written.get(id(tensor)))
                 self.events.append(event)
                 self._provenance[storage_key(tensor)] = event
                 continue
@@ -353,6 +364,7 @@ class OpTracer(StepMode):
             stack=CapturedTraceback.extract(cpp=False),
             optimizer=self.optimizer_name,
         )
+        event.sequence = node._sequence_nr() if node is not None and phase is Phase.BACKWARD else torch.autograd._get_sequence_nr() - 1  # type: ignore[attr-defined]
         if phase is Phase.BACKWARD and node is not None:
             event.node = node.name()
             site = self._forward_sites.get(node._sequence_nr())

@@ -77,6 +77,8 @@ class Run:
     """The first of them, as an origin."""
     initial_weight_norm: float | None = None
     """Norm of all parameters before the first step."""
+    followed: tuple[Any, ...] = ()
+    """The optimizers of the run."""
     autocast_dtypes: tuple[str, ...] = ()
     emulated_cuda_autocast: bool = False
     backs_off: bool | None = None
@@ -158,6 +160,7 @@ def run(
     result.autocast_dtypes = tuple(dict.fromkeys(intercepted.autocast_dtypes))
     result.emulated_cuda_autocast = intercepted.emulated_cuda_autocast
     result.masters = intercepted.masters()
+    result.followed = tuple({id(o): o for o in (*intercepted.watch.optimizers, *intercepted.watch.made)}.values())
     result.seconds = time.monotonic() - started
     return result
 
@@ -240,6 +243,8 @@ def _steps(
         if tracer is not None and tracing is not None:
             finite = seen_finite(tracer, parameters.values(), watch, observation.weight_norm or 0.0)
             look_at_end_tensors(tracer, session.model, finite=finite)
+            if observation.loss is not None and not math.isfinite(observation.loss):
+                tracer.step_left_out()
             tracing.done(tracer, session, step)
         result.steps.append(observation)
         if on_step is not None:
@@ -332,6 +337,8 @@ def _observe(
     if watch.grad_norm is None:  # nothing stepped: accumulation, or a loop of its own
         watch.look_at_grads(session.optimizer)
     loss = _loss_of(returned, intercepted.loss)
+    if intercepted.given_up is not None and (intercepted.loss is None or watch.grad_norm == 0.0):
+        loss = intercepted.given_up  # the code saw it, and left the step out, or put a zero in its place
     weight_norm = norm_of(list(parameters.values()))
     bad_weights = () if math.isfinite(weight_norm) else tuple(n for n, p in parameters.items() if n not in bad_parameters and status(p) != FINITE)
     grad_norm = watch.grad_norm
