@@ -190,6 +190,8 @@ class StepTrace:
     rounded_positions: tuple[tuple[str, str, int, int], ...] = ()
     """Buffers that count up in 16 bits: (name, dtype, distinct values, values)."""
     absorbed: tuple[Absorbed, ...] = ()
+    swallowed: NonFinite | None = None
+    """An overflow of 16 bits that made nothing else bad: what is divided by it is 0."""
     cut_by: tuple[tuple[str, str], ...] = ()
     """(parameter, op) where every way from the loss to the parameter leads through an op whose derivative is 0 everywhere (`round`)."""
     update_undone: float | None = None
@@ -294,6 +296,12 @@ class Recording:
     """(step, loss, the same loss at loss scale 1) of a skipped step whose loss changes with the loss scale."""
     initial_weight_norm: float | None = None
     """Norm of all parameters before the first step."""
+    optimizers: int = 1
+    """How many optimizers the run has."""
+    loaded_state: bool = False
+    """Whether the optimizer had state before the first step."""
+    drifted: tuple[tuple[str, float, float], ...] = ()
+    """(parameter in no optimizer, norm at the start, norm before the failing step) where the loop itself made it grow."""
     unmoved_losses: tuple[float, ...] = ()
     """Losses of the same batches under the weights of the start; empty when not tried."""
     origin_moved: str = ""

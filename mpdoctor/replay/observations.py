@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
+from mpdoctor.core.report import NonFinite
 from mpdoctor.core.trace import Absorbed, Recording, StepObservation, TensorStats
 
 GROWTH = 8.0
@@ -14,7 +15,9 @@ GROWTH = 8.0
 WEIGHT_GROWTH = 3.0
 """... and so does a norm of all weights this many times its first value."""
 DIVERGED = 10.0
-"""A loss that ends this many times above its start has diverged."""
+"""A loss that ends this many times above its start has diverged..."""
+WORSE_THAN_IDLE = 3.0
+"""... and so has one that ends this many times above what the same batches give without any update, where no second optimizer works against it."""
 UNDERFLOW_GAIN = 1.25
 """Gradient norm in fp32 over the norm in use, from which fp16 loses more than rounding."""
 STARVED_SHARE = 0.25
@@ -99,8 +102,7 @@ def rising(recording: Recording) -> bool:
     if recording.failing_step is not None or len(losses) < 4:
         return False
     quarter = max(1, len(losses) // 4)
-    start, end = min(map(abs, losses[:quarter])), _median(losses[-quarter:])
-    return start > 0 and end > DIVERGED * start
+    return _median(losses[-quarter:]) > WORSE_THAN_IDLE * min(map(abs, losses[:quarter])) > 0
 
 
 def diverging(recording: Recording) -> Growth | None:
@@ -114,9 +116,9 @@ def diverging(recording: Recording) -> Growth | None:
         return None
     quarter = max(1, len(losses) // 4)
     unmoved = finite(recording.unmoved_losses)
-    start = _median(unmoved[-quarter:]) if len(unmoved) == len(losses) else _median(losses[:quarter])
-    end = _median(losses[-quarter:])
-    if start > 0 and end > DIVERGED * start:
+    compared = len(unmoved) == len(losses)
+    start, end = _median(unmoved[-quarter:] if compared else losses[:quarter]), _median(losses[-quarter:])
+    if start > 0 and end > (WORSE_THAN_IDLE if compared and recording.optimizers == 1 else DIVERGED) * start:
         return Growth("the loss", start, end, len(losses) - 1)
     dead = next((i for i, s in enumerate(recording.steps) if s.grad_norm == 0.0), None)
     if dead is None or dead < 2 or any(s.grad_norm != 0.0 for s in recording.steps[dead:]):
@@ -131,14 +133,36 @@ def _all_losses(recording: Recording) -> list[float]:
 
 
 def _median(values: Sequence[float]) -> float:
-    """Median magnitude."""
-    return sorted(map(abs, values))[len(values) // 2]
+    """Median; a loss that falls below zero has not grown."""
+    return sorted(values)[len(values) // 2]
 
 
 def gradients_all_zero(recording: Recording) -> list[StepObservation]:
-    """Steps whose gradients are exactly zero although the loss is not: a loss of 0 has nothing left to learn."""
+    """Steps whose gradients are exactly zero although the loss is not: a loss of 0 has nothing left to learn, unless it never was anything else."""
     zero = [s for s in recording.steps if s.grad_norm == 0.0 and not s.grads_missing]
+    if len(zero) == len(recording.steps) >= 3 and all(s.loss == 0.0 for s in zero):
+        return zero
     return [s for s in zero if s.loss is not None and s.loss != 0.0 and math.isfinite(s.loss)]
+
+
+def taken(recording: Recording) -> list[StepObservation]:
+    """Steps before the failing one in which the weights were updated."""
+    return [s for s in recording.steps if s.took_a_step and (recording.failing_step is None or s.step < recording.failing_step)]
+
+
+def swallowed(recording: Recording) -> NonFinite | None:
+    """The overflow that makes gradients vanish: an infinity that something was divided by."""
+    found = next((t.swallowed for _, t in sorted(recording.traces.items()) if t.swallowed is not None), None)
+    if found is None or recording.failing_step is not None:
+        return None
+    return found if gradients_all_zero(recording) or dead_parameters(recording) else None
+
+
+def skips_too_often(recording: Recording) -> list[StepObservation]:
+    """Skipped steps of a scaler that never comes to rest: more than a third of the later half of the run."""
+    later = recording.steps[len(recording.steps) // 2 :]
+    skipped = [s for s in later if s.skipped]
+    return skipped if len(later) >= 8 and 3 * len(skipped) > len(later) and recording.failing_step is None else []
 
 
 def underflows(recording: Recording) -> bool:

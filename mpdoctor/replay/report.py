@@ -23,6 +23,7 @@ from mpdoctor.core.trace import Recording
 from mpdoctor.replay.checkpoint_evidence import CheckpointEvidence
 from mpdoctor.replay.checkpoints import settings_from
 from mpdoctor.replay.diagnosis import Diagnosis
+from mpdoctor.replay.observations import swallowed
 from mpdoctor.replay.options import Options
 from mpdoctor.replay.stored_numbers import stored_measurements
 
@@ -127,7 +128,7 @@ def report_on_replay(options: Options, evidence: CheckpointEvidence, judged: Rul
         headline=head,
         verdicts=entries,
         symptoms=(*diagnosis.symptoms, *_symptoms_of_files(judged.findings)) if outcome is not Outcome.HEALTHY else (),
-        first_nonfinite=trace.origin if trace is not None and recording.failing_step is not None else recording.initial_origin,
+        first_nonfinite=trace.origin if trace and recording.failing_step is not None else recording.initial_origin or swallowed(recording),
         findings=findings,
         experiments=diagnosis.experiments,
         steps=(*history, *_records(recording)),

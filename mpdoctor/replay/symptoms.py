@@ -50,6 +50,10 @@ def _of_the_run(recording: Recording) -> Iterator[Symptom]:
     lost_scale = seen.dead_scale(recording)
     if lost_scale is not None:
         yield Symptom(id=SymptomId.SCALER_STUCK, step=lost_scale.step, detail=f"the loss scale fell to {lost_scale.scale:g}")
+    often = seen.skips_too_often(recording)
+    if often and lost_scale is None:
+        half = len(recording.steps) - len(recording.steps) // 2
+        yield Symptom(id=SymptomId.SCALER_STUCK, step=often[0].step, detail=f"the scaler skips {len(often)} of the last {half} steps")
     zero = seen.gradients_all_zero(recording)
     if zero and len(zero) * 2 >= len(recording.steps):
         yield Symptom(

@@ -12,6 +12,8 @@ from mpdoctor.replay.live.rows import named_tensors
 
 IGNORED_LABEL = -100
 """torch's default `ignore_index`."""
+FAR_OUTLIER = 1e6
+"""Rows that nothing else points to must be this many times larger than the other rows of their batch."""
 OUTLIER = 1e3
 """A batch whose largest magnitude is this many times the largest of the others is an outlier."""
 
@@ -48,14 +50,18 @@ def batch_facts(batch: Any, others: Sequence[Any], rows: Sequence[int] = ()) -> 
 
 
 def _outlying_rows(tensor: torch.Tensor, rows: Sequence[int]) -> str | None:
-    """What is unusual about a few rows against the other rows of the batch."""
-    if not rows or tensor.dim() == 0 or max(rows) >= tensor.shape[0] or 2 * len(rows) > tensor.shape[0]:
+    """What is unusual about a few rows (those given, or any) against the other rows of the batch."""
+    if tensor.dim() == 0 or tensor.shape[0] < 4 or not tensor.is_floating_point() or not tensor[0].numel():
         return None
     sizes = tensor.detach().abs().reshape(tensor.shape[0], -1).amax(1).double()
+    proportion = OUTLIER if rows else FAR_OUTLIER
+    rows = rows or tuple((sizes > FAR_OUTLIER * sizes.median()).nonzero().flatten().tolist())
+    if not rows or max(rows) >= tensor.shape[0] or 2 * len(rows) > tensor.shape[0]:
+        return None
     named = torch.zeros(tensor.shape[0], dtype=torch.bool, device=tensor.device)
     named[list(rows)] = True
     usual, size = float(sizes[~named].max()), float(sizes[named].min())
-    if not usual or size <= OUTLIER * usual:
+    if not usual or size <= proportion * usual:
         return None
     word = f"row{'s' if len(rows) > 1 else ''} {', '.join(map(str, rows[:8]))}"
     return f"{word}: values up to {float(sizes[named].max()):.3g}, {size / usual:.2g} times the largest of the other rows"

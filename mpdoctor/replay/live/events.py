@@ -36,6 +36,8 @@ class Call:
     kwargs: dict[str, Any]
     output: torch.Tensor
     versions: tuple[int, ...] = ()
+    written: int | None = None
+    """Position of the argument that `output` is, where the op wrote in place."""
 
     def intact(self) -> bool:
         """Whether no input was modified since the call."""
@@ -74,6 +76,8 @@ class Event:
     forward_op: str | None = None
     call: Call | None = None
     optimizer: str | None = None
+    sequence: int | None = None
+    """Number of the autograd node that the op made, or (in the backward pass) that ran it."""
 
 
 @dataclass(slots=True)

@@ -20,7 +20,7 @@ from mpdoctor.replay.live.gradient_census import window
 from mpdoctor.replay.live.measurements import TraceCollector, gradients_at, has_master, loaded_moments_flushed, update_loss
 from mpdoctor.replay.live.origin import Origin
 from mpdoctor.replay.live.process_state import BudgetSpent, OutOfMemory
-from mpdoctor.replay.live.second_look import moved, nonfinite_state, weight_outliers
+from mpdoctor.replay.live.second_look import moved, nonfinite_state, weights_before
 from mpdoctor.replay.live.session import SessionSource
 from mpdoctor.replay.live.training_loop import Run, Tracing, failed, run
 from mpdoctor.replay.observations import rising
@@ -109,6 +109,8 @@ class Investigation:
             initial_bad_buffers=baseline.initial_bad_buffers,
             initial_origin=baseline.initial_origin,
             initial_weight_norm=baseline.initial_weight_norm,
+            optimizers=max(1, len(baseline.followed)),
+            loaded_state=baseline.loaded_optimizer_state,
             loaded_moments_flushed=moments[0] if moments else None,
             loaded_moments_dtype=moments[1] if moments else None,
         )
@@ -237,14 +239,15 @@ class Investigation:
         at = recording.failing_step
         if first is None or at is None or recording.exception is not None:
             return recording
-        if not isinstance(first.root, Event) or first.why.bad is None or bool(first.why.bad.all()):
-            return recording
         collector = TraceCollector(frozenset())
         self._note("looking for the first bad value once more")
-        tracing = Tracing(frozenset([at]), collector.done, optimizer_ops=first.root.optimizer_ops)
-        self._guarded("the place of the first bad value, once more", lambda: run(self.source, until=at, tracing=tracing, deadline=self._share(0.5)))
-        again = collector.origins.get(at)
-        return replace(recording, origin_moved=moved(first, again)) if again is not None else recording
+        by_optimizer = isinstance(first.root, Event) and first.root.optimizer_ops
+        tracing = Tracing(frozenset([at]), collector.done, optimizer_ops=by_optimizer)
+        once_more = lambda: run(self.source, until=at, tracing=tracing, deadline=self._share(0.5), after_failure=0)  # noqa: E731
+        again = self._guarded("the place of the first bad value, once more", once_more)
+        if again is None or again.spent:
+            return recording
+        return replace(recording, origin_moved=moved(first, collector.origins.get(at), next((s.step for s in again.steps if failed(s)), None)))
 
     def _outliers(self, recording: Recording) -> Recording:
         """Single weights that are out of all proportion, where something grew too large."""
@@ -252,8 +255,8 @@ class Investigation:
         overflows = origin is None or "overflow" in origin.mechanism or origin.mechanism == "unknown"
         if at is None or recording.exception is not None or recording.initial_bad_parameters or not overflows:
             return recording
-        found = self._guarded("weights out of proportion", lambda: weight_outliers(self.source, at, self.deadline))
-        return replace(recording, weight_outliers=found or ())
+        found = self._guarded("weights out of proportion", lambda: weights_before(self.source, at, self.deadline))
+        return replace(recording, weight_outliers=found[0], drifted=found[1]) if found is not None else recording
 
     def _unmoved(self, recording: Recording) -> Recording:
         """The losses of the same batches with the weights left alone, where the loss rises: is it the weights, or the batches and the objective?"""

@@ -15,7 +15,7 @@ from mpdoctor.replay.live.events import Observations
 from mpdoctor.replay.live.finiteness import dtype_name, extremes
 from mpdoctor.replay.live.gradient_census import Census, census_by_module, census_of
 from mpdoctor.replay.live.op_trace import OpTracer
-from mpdoctor.replay.live.origin import Origin, find_origin, site_of, source_line, timeline
+from mpdoctor.replay.live.origin import Origin, find_origin, site_of, source_line, swallowed, timeline
 from mpdoctor.replay.live.rows import batch_size
 from mpdoctor.replay.live.session import Session, SessionSource
 from mpdoctor.replay.live.training_loop import Tracing, run
@@ -89,6 +89,7 @@ class TraceCollector:
             replaced_nan=tuple(site_of(event, step) for event in seen.replaced_nan),
             rounded_positions=tuple(rounded_positions(session.model)),
             absorbed=tuple(Absorbed(name=a.name, dtype=a.dtype, op=a.op, share=a.share, source=source_line(a.stack)) for a in seen.absorbed.values()),
+            swallowed=swallowed(tracer, step) if origin is None else None,
             cut_by=tuple(sorted(self._cut.items())),
             update_undone=self._undone(session) if self._wants(step) else None,
             ops=seen.ops,

@@ -14,7 +14,7 @@ from mpdoctor.replay.live.events import EndTensor, Event, External
 from mpdoctor.replay.live.finiteness import NEG_INF, bad_mask, dtype_name, first_bad_index, kind_name, status
 from mpdoctor.replay.live.op_trace import OpTracer
 from mpdoctor.replay.live.session import Session
-from mpdoctor.replay.live.why import Why, explain
+from mpdoctor.replay.live.why import Mechanism, Why, explain
 
 _TORCH = str(Path(torch.__file__).parent)
 _PACKAGE = str(Path(__file__).parents[2])
@@ -35,10 +35,10 @@ def source_line(stack: Any) -> FileSpan | None:
     return None
 
 
-def site_of(event: Event | External, step: int) -> TensorSite:
+def site_of(event: Event | External, step: int, end: str = "") -> TensorSite:
     """Where an event happened, in the report's terms.
 
-    A value that arrived bad is named by its tensor; an optimizer's op by the parameter that it wrote.
+    A value that arrived bad is named by its tensor; an optimizer's op by the parameter that it wrote (`end`, where it wrote none itself).
     """
     if isinstance(event, External):
         phase = {"parameter": Phase.PARAMETER, "buffer": Phase.BUFFER, "gradient": Phase.BACKWARD}.get(event.kind, Phase.INPUT)
@@ -48,9 +48,8 @@ def site_of(event: Event | External, step: int) -> TensorSite:
     if event.phase is Phase.UNSCALE and event.optimizer:
         return TensorSite(step=step, phase=event.phase, module=_target(event), op=event.optimizer, tensor=_target(event) or None)
     if event.phase is Phase.OPTIMIZER:
-        return TensorSite(
-            step=step, phase=event.phase, module=_target(event), op=event.optimizer or event.op, tensor=_target(event) or None, source=None
-        )
+        name = _target(event) or end
+        return TensorSite(step=step, phase=event.phase, module=name, op=event.optimizer or event.op, tensor=name or None, source=None)
     op = event.node if event.phase is Phase.BACKWARD and event.node else event.op
     buffer = event.target[1] if event.target is not None and event.target[0] == "buffer" else None
     return TensorSite(step=step, phase=event.phase, module=event.module, op=op, tensor=buffer, source=source_line(event.stack))
@@ -73,9 +72,21 @@ class Origin:
         self.end = end
         self.batch_size = batch_size
         self.chain = _walk(end.source)
+        self._hidden_until_backward(tracer)
         self.root = self._root()
         self.why: Why = explain(self.root, tracer.seen.vanished_eps)
         self.rows = self.why.rows(batch_size)
+
+    def _hidden_until_backward(self, tracer: OpTracer) -> None:
+        """Go on to the forward op where a derivative makes a bad value of the very result that was bad, and hidden, before."""
+        last = self.chain[-1]
+        if not isinstance(last, Event) or last.phase is not Phase.BACKWARD or last.sequence is None or last.forward_op is None:
+            return
+        for event in tracer.events:
+            if event.phase in (Phase.FORWARD, Phase.LOSS) and event.created and not event.deliberate and event.sequence == last.sequence:
+                if event.op == last.forward_op:
+                    self.chain += [e for e in _walk(event) if e not in self.chain]
+                return
 
     def _root(self) -> Event | External:
         root = self.chain[-1]
@@ -95,7 +106,7 @@ class Origin:
         bits = self.root.status
         harm = self.harm() if self.end.kind != "loss" else None
         return NonFinite(
-            site=site_of(self.root, step),
+            site=site_of(self.root, step, self.end.name if self.end.kind == "parameter" else ""),
             kind=kind_name(bits),
             dtype=self.root.dtype,
             harmful=True,
@@ -160,6 +171,19 @@ def find_origin(tracer: OpTracer, batch_size: int | None) -> Origin | None:
     """The origin of the first bad end tensor: the loss, else a gradient, a parameter, a buffer."""
     ends = sorted(tracer.ends, key=lambda end: _END_ORDER.get(end.kind, 9))
     return Origin(tracer, ends[0], batch_size) if ends and ends[0].source is not None else None
+
+
+def swallowed(tracer: OpTracer, step: int) -> NonFinite | None:
+    """The first 16-bit overflow of the forward pass or the loss that nothing bad came of: dividing by infinity makes 0."""
+    for event in tracer.events[:8]:
+        if event.created and not event.deliberate and event.phase in (Phase.FORWARD, Phase.LOSS) and event.dtype in ("float16", "bfloat16"):
+            why = explain(event, tracer.seen.vanished_eps)
+            if why.mechanism is Mechanism.OVERFLOW:
+                kind, mechanism = kind_name(event.status), str(why.mechanism)
+                return NonFinite(
+                    site=site_of(event, step), kind=kind, dtype=event.dtype, harmful=True, why=why.text, mechanism=mechanism, exact=why.exact
+                )
+    return None
 
 
 def keep_inputs(tracer: OpTracer) -> None:

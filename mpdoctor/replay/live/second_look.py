@@ -17,18 +17,29 @@ from mpdoctor.replay.live.training_loop import run
 _PROPORTION = {torch.float16: 1e4}
 _WIDE_PROPORTION = 1e8
 """An element this many times larger than all others of its tensor has not been learned (fp16 has no room for more than 1e4)."""
+_DRIFT = 100.0
+"""Parameters outside every optimizer (averages) that grow by this much have run away."""
 _FEW = 4
 """More such elements in one tensor are no accident of memory."""
 _INTEGER = {torch.float32: torch.int32, torch.float16: torch.int16, torch.bfloat16: torch.int16, torch.float64: torch.int64}
 
 
-def weight_outliers(source: SessionSource, step: int, deadline: float | None) -> tuple[WeightOutlier, ...]:
-    """Elements of parameters that are out of all proportion just before `step`, at most a few a tensor."""
+Drift = tuple[str, float, float]
+"""(parameter, norm at the start, norm later)."""
+
+
+def weights_before(source: SessionSource, step: int, deadline: float | None) -> tuple[tuple[WeightOutlier, ...], tuple[Drift, ...]]:
+    """What is odd about the parameters just before `step`: elements out of all proportion, and growth of those that no optimizer holds."""
     start = run(source, until=-1, deadline=deadline).session
     if step == start.first_step:
-        return _outliers(start)
+        return _outliers(start), ()
     early = {o.place for o in _outliers(start)}
-    return _outliers(run(source, until=step - 1, deadline=deadline).session, early)
+    norms = {name: float(p.detach().double().norm()) for name, p in start.model.named_parameters()}
+    late = run(source, until=step - 1, deadline=deadline)
+    held = {id(p) for o in late.followed for group in o.param_groups for p in group["params"]}
+    free = {name: float(p.detach().double().norm()) for name, p in late.session.model.named_parameters() if id(p) not in held}
+    drifted = tuple((name, norms[name], now) for name, now in free.items() if now > _DRIFT * norms.get(name, now) > 0)
+    return _outliers(late.session, early), drifted
 
 
 def _outliers(session: Session, early: Collection[str] | None = None) -> tuple[WeightOutlier, ...]:
@@ -73,8 +84,17 @@ def nonfinite_state(session: Session) -> tuple[tuple[str, str, str, str], ...]:
     return tuple(found)
 
 
-def moved(first: Origin, again: Origin) -> str:
-    """How the place of the first bad value differs between two traces of the same step; empty when it does not."""
+def moved(first: Origin, again: Origin | None, failed_at: int | None) -> str:
+    """How the place of the first bad value differs between two traces of the same step; empty when it does not.
+
+    Args:
+        first: of the first trace.
+        again: of the second one; None when the step did not fail in it.
+        failed_at: the step at which the second run failed, if it did.
+    """
+    if again is None:
+        where = f"fails at step {failed_at}" if failed_at is not None else "does not fail"
+        return f"a third run from the same state {where}"
     a, b = first.root, again.root
     if not isinstance(a, Event) or not isinstance(b, Event):
         return ""

@@ -135,8 +135,9 @@ def _widened(value: Any) -> Any:
 
 def _rerun(event: Event, call: Call, vanished_eps: Sequence[tuple[float, Event]]) -> Why:
     with torch.no_grad():
-        result = call.func(*_widened(call.args), **_widened(call.kwargs))
-    exact = _matching(result, call)
+        wide = _widened(call.args)
+        result = call.func(*wide, **_widened(call.kwargs))
+    exact = _matching(result, call) if call.written is None else wide[call.written]
     output = call.output.detach()
     bad = ~torch.isfinite(output)
     index = tuple(int(i) for i in bad.nonzero()[0]) if output.dim() else ()
@@ -172,7 +173,7 @@ def _rerun(event: Event, call: Call, vanished_eps: Sequence[tuple[float, Event]]
 
 def _repeats_finite(call: Call, index: tuple[int, ...]) -> bool:
     """Whether the op, run again in its own dtype on the same inputs, is finite where it was not."""
-    if call.func._schema.is_mutable or torch.Tag.nondeterministic_seeded in call.func.tags:
+    if call.written is not None or call.func._schema.is_mutable or torch.Tag.nondeterministic_seeded in call.func.tags:
         return False
     with torch.no_grad():
         again = _matching(call.func(*call.args, **call.kwargs), call)

@@ -24,6 +24,7 @@ from mpdoctor.core.finding import Severity
 from mpdoctor.core.location import Phase
 from mpdoctor.core.rule import Rule
 from mpdoctor.core.trace import Recording
+from mpdoctor.replay.observations import swallowed
 
 
 def check(recording: Recording) -> Iterator[Exclusion]:
@@ -35,7 +36,7 @@ def check(recording: Recording) -> Iterator[Exclusion]:
     taken = [s for s in recording.steps if s.took_a_step and (recording.failing_step is None or s.step < recording.failing_step)]
     if recording.failing_step is not None and not taken:
         yield excluded("learning-rate", f"step {recording.failing_step} fails before any optimizer step was taken")
-    if "float16" not in recording.compute_dtypes and not recording.has_scaler:
+    if "float16" not in recording.compute_dtypes and not recording.has_scaler and swallowed(recording) is None:
         what = " and ".join(recording.compute_dtypes) or "float32"
         yield excluded("loss-scaling", f"the run computes in {what}, without a loss scale")
         yield excluded("fp16-range", f"the run does not compute in fp16 ({what})")

@@ -22,7 +22,7 @@ from collections.abc import Iterator
 from mpdoctor.core.finding import Remedy, Severity
 from mpdoctor.core.rule import Hit, Rule
 from mpdoctor.core.trace import Recording
-from mpdoctor.replay.observations import dead_parameters
+from mpdoctor.replay.observations import dead_parameters, swallowed
 
 
 def check(recording: Recording) -> Iterator[Hit]:
@@ -37,7 +37,7 @@ def check(recording: Recording) -> Iterator[Hit]:
             cause="training-loop",
             remedy=Remedy(text=f"Pass the gradient straight through {op}: x + ({op}(x) - x).detach()."),
         )
-    elif names:
+    elif names and swallowed(recording) is None:
         more = f" and {len(names) - 1} more" if len(names) > 1 else ""
         why = "nothing underflows: units are never active, or a factor is 0"
         yield Hit(message=f"{names[0]}{more}: the gradient is exactly 0 from the first step on, and {why}")

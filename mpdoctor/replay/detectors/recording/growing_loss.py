@@ -35,7 +35,7 @@ def check(recording: Recording) -> Iterator[Hit]:
         return
     origin = recording.trace.origin if recording.trace and recording.failing_step is not None else None
     arrived = origin is not None and (origin.site.phase in (Phase.INPUT, Phase.PARAMETER) or bool(recording.row_facts))
-    arrived = arrived or bool(eps_alone(recording)) or bool(scale_left_in(recording))
+    arrived = arrived or bool(eps_alone(recording) or scale_left_in(recording) or recording.drifted)
     rate = next((s.lr for s in recording.steps if s.lr is not None), None)
     yield Hit(
         message=f"{grown}" + (f", at a learning rate of {rate:g}" if rate is not None else ""),

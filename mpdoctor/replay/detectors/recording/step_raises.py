@@ -21,8 +21,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from mpdoctor.core.finding import Confidence, Remedy, Severity
+from mpdoctor.core.location import Phase
 from mpdoctor.core.rule import Hit, Rule
 from mpdoctor.core.trace import Recording
+from mpdoctor.replay.observations import taken
+
 
 @dataclass(frozen=True)
 class _Message:
@@ -97,6 +100,18 @@ _MESSAGES = (
         "Give the optimizer each trainable parameter exactly once.",
     ),
     _Message(
+        r"Length of all samples has to be greater than 0",
+        "dirty-data",
+        "a sequence of the batch is empty",
+        "Drop empty sequences when the data is read.",
+    ),
+    _Message(
+        r"Class values must be (non-negative|smaller)",
+        "dirty-data",
+        "a label lies outside the classes",
+        "Repair the labels, or leave unlabelled samples out of the loss.",
+    ),
+    _Message(
         r"all elements of (input|target) should be between 0 and 1",
         "dirty-data",
         "probabilities or targets outside [0, 1]",
@@ -151,7 +166,16 @@ def check(recording: Recording) -> Iterator[Hit]:
         if re.search(known.pattern, raised.message, re.IGNORECASE):
             yield Hit(message=f"{known.meaning} ({text})", at=raised.site, cause=known.cause, remedy=Remedy(text=known.remedy))
             return
-    yield Hit(message=f"the step raised {text}", at=raised.site, confidence=Confidence.LOW)
+    first_step = not taken(recording)
+    origin = recording.trace.origin if recording.trace else None
+    if raised.site.phase is Phase.OPTIMIZER and recording.loaded_state and first_step:
+        yield Hit(message=f"the optimizer cannot step on the state that was loaded ({text})", at=raised.site, cause="checkpoint")
+    elif raised.site.phase in (Phase.FORWARD, Phase.LOSS) and not first_step and origin is None:
+        # What fails for one batch, and passes for those before and after it, is the batch's fault: EXP401 tells.
+        told = f"the batch of step {raised.step} makes the step raise {text}"
+        yield Hit(message=told, at=raised.site, cause="dirty-data", confidence=Confidence.MEDIUM)
+    else:
+        yield Hit(message=f"the step raised {text}", at=raised.site, confidence=Confidence.LOW)
 
 
 RULE = Rule(code="RUN105", severity=Severity.ERROR, check=check)

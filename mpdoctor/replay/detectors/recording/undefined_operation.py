@@ -23,7 +23,7 @@ from mpdoctor.core.finding import Confidence, Severity
 from mpdoctor.core.location import Phase
 from mpdoctor.core.rule import Hit, Rule
 from mpdoctor.core.trace import Recording
-from mpdoctor.replay.observations import growth
+from mpdoctor.replay.observations import growth, taken
 
 
 def check(recording: Recording) -> Iterator[Hit]:
@@ -40,7 +40,14 @@ def check(recording: Recording) -> Iterator[Hit]:
         return
     grown = growth(recording)
     confidence = Confidence.HIGH
-    explained = grown or recording.weight_outliers or any("times the largest of the" in fact for fact in recording.row_facts)
+    if origin.site.phase is Phase.OPTIMIZER and recording.loaded_state and not taken(recording):
+        yield Hit(
+            message=f"{origin.site.op} on {origin.site.module}: {origin.why}; the optimizer's state was loaded, and this is its first step",
+            at=origin.site,
+            cause="checkpoint",
+        )
+        return
+    explained = grown or recording.weight_outliers or recording.drifted or any("times the largest of the" in fact for fact in recording.row_facts)
     if (wide_overflow and explained) or recording.origin_moved:
         confidence = Confidence.LOW
     if origin.mechanism in ("empty-reduction", "impossible-target") or (origin.mechanism == "masked-row" and origin.whole_rows):
