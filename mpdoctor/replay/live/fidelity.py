@@ -134,8 +134,8 @@ class Fidelity(TorchFunctionMode):
             elif name in CUDA_LOW_OPS:
                 low = torch.get_autocast_dtype("cpu")
                 args, kwargs = _cast(args, (torch.float32,), low), _cast(kwargs, (torch.float32,), low)
-        if self.before_backward and name in _LOOKS and args and isinstance(args[0], torch.Tensor) and args[0].numel() == 1 and args[0].is_floating_point():
-            self.bad_look = _value_if_bad(args[0]) or self.bad_look
+        if self.before_backward and name in _LOOKS and args and isinstance(args[0], torch.Tensor):
+            self.bad_look = _bad_number(args[0]) or self.bad_look
         return func(*args, **kwargs)
 
     def _substituted(self, value: Any) -> Any:
@@ -143,9 +143,12 @@ class Fidelity(TorchFunctionMode):
 
 
 @own_look
-def _value_if_bad(number: torch.Tensor) -> float | None:
-    value = number.detach().item()
-    return None if math.isfinite(value) else float(value)
+def _bad_number(tensor: torch.Tensor) -> float | None:
+    """The value of a single number that is not finite; None for all other tensors."""
+    if tensor.numel() != 1 or not tensor.is_floating_point():
+        return None
+    value = float(tensor.detach().item())
+    return None if math.isfinite(value) else value
 
 
 def _is_cuda(value: Any) -> bool:

@@ -1,4 +1,4 @@
-"""HEALTHY: a language model whose tied vocabulary is mostly unused: those words' probabilities are near 0, and their gradients below fp16's least number."""
+"""HEALTHY: a language model whose tied vocabulary is mostly unused: the gradients of those words are below fp16's least number."""
 
 import torch
 from torch import nn
