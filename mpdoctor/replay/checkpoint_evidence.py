@@ -13,6 +13,7 @@ from mpdoctor.core.errors import NothingToJudge
 from mpdoctor.core.evidence import Evidence, EvidenceKind
 from mpdoctor.core.finding import Severity
 from mpdoctor.core.location import FileSpan
+from mpdoctor.replay.activation_range import ActivationRange
 from mpdoctor.replay.autopsy.result import AutopsyResult, TensorStats
 from mpdoctor.replay.autopsy.series import SeriesResult, autopsy_series
 from mpdoctor.replay.checkpoints import Checkpoint, settings_from
@@ -31,6 +32,10 @@ class CheckpointEvidence:
     checkpoint: Checkpoint | None = None
     autopsy: AutopsyResult | None = None
     history: History | None = None
+    asked: str | None = None
+    """The dtype that the user wants it judged for (`--precision`), by torch's name; None for the run's own."""
+    activations: ActivationRange | None = None
+    """What one forward pass made, where a model could be built for a run in fp16."""
 
     @cached_property
     def settings(self) -> dict[str, Any]:
@@ -50,9 +55,11 @@ class CheckpointEvidence:
 
     @property
     def compute(self) -> str | None:
-        """The dtype that the run computes in: by its settings, else by its weights when all are 16 bits; None when unknown."""
+        """The dtype that the run computes in: as asked, by its settings, else by its weights when all are 16 bits; None when unknown."""
         if self.autopsy is None:
             return None
+        if self.asked is not None:
+            return self.asked
         story = self.autopsy.dtypes
         if story.training not in (None, "float32"):
             return story.training
@@ -71,7 +78,7 @@ class CheckpointEvidence:
     @property
     def no_fp16(self) -> bool:
         """Whether it is certain that nothing of the run is fp16: its settings say so, and it saved neither a scaler nor fp16 tensors."""
-        if self.autopsy is None or self.checkpoint is None or self.checkpoint.scaler:
+        if self.autopsy is None or self.checkpoint is None or self.checkpoint.scaler or self.asked == "float16":
             return False
         story = self.autopsy.dtypes
         stored = {*story.stored, *story.adapter, *story.moments}

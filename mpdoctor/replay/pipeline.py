@@ -17,6 +17,7 @@ from mpdoctor.core.errors import MissingDependency, NothingToJudge, UnreadableIn
 from mpdoctor.core.finding import Finding
 from mpdoctor.core.progress import SILENT, Progress
 from mpdoctor.core.rule import RuleRun, Skipped, selected
+from mpdoctor.replay.activation_range import judge_activations
 from mpdoctor.replay.autopsy import autopsy
 from mpdoctor.replay.checkpoint_evidence import CheckpointEvidence, judge_checkpoint
 from mpdoctor.replay.checkpoints import Checkpoint, open_checkpoint
@@ -54,7 +55,7 @@ def replay(options: Options, progress: Progress = SILENT) -> ReplayReport:
     # What the user's own code prints must not get between the lines of the report.
     with redirect_stdout(sys.stderr):
         source, why_not = _session_source(options, evidence)
-        judged = _with_data(judged, source, options)
+        evidence, judged = _with_source(evidence, judged, source, options)
         diagnosis = _diagnose(source, options, judged, progress) if source is not None else None
     if diagnosis is None:
         report = report_on_files(options, evidence, judged, why_not)
@@ -96,7 +97,8 @@ def _judge_files(options: Options, progress: Progress) -> tuple[CheckpointEviden
         except UnreadableInput:
             raise no_checkpoint from None
     result = autopsy(checkpoint, progress=_bytes_read(progress)) if checkpoint is not None else None
-    evidence = CheckpointEvidence(checkpoint=checkpoint, autopsy=result, history=history)
+    asked = {"fp32": "float32", "bf16": "bfloat16", "fp16": "float16"}.get(options.precision)
+    evidence = CheckpointEvidence(checkpoint=checkpoint, autopsy=result, history=history, asked=asked)
     judged = judge_checkpoint(evidence)
     keep = tuple(f for f in judged.findings if selected(f.code, f.slug, select=options.select, ignore=options.ignore))
     return evidence, replace_findings(judged, keep)
@@ -124,14 +126,16 @@ def replace_findings(judged: RuleRun, findings: tuple[Finding, ...]) -> RuleRun:
     return RuleRun(findings, judged.exclusions, judged.skipped, judged.crashes)
 
 
-def _with_data(judged: RuleRun, source: SessionSource | None, options: Options) -> RuleRun:
-    """With what the rules over training data say, where a source reads some."""
-    evidence = source.data_evidence() if source is not None else None
-    if evidence is None:
-        return judged
-    run = judge_data(evidence)
-    kept = (f for f in run.findings if selected(f.code, f.slug, select=options.select, ignore=options.ignore))
-    return RuleRun((*judged.findings, *kept), judged.exclusions, (*judged.skipped, *run.skipped), (*judged.crashes, *run.crashes))
+def _with_source(evidence: CheckpointEvidence, judged: RuleRun, source: SessionSource | None, options: Options) -> tuple[CheckpointEvidence, RuleRun]:
+    """With what the data and one forward pass say, where a source has them."""
+    data = source.data_evidence() if source is not None else None
+    activations = source.activations() if source is not None else None
+    runs = [judge_data(data)] if data is not None else []
+    runs += [judge_activations(activations)] if activations is not None else []
+    for run in runs:
+        kept = (f for f in run.findings if selected(f.code, f.slug, select=options.select, ignore=options.ignore))
+        judged = RuleRun((*judged.findings, *kept), judged.exclusions, (*judged.skipped, *run.skipped), (*judged.crashes, *run.crashes))
+    return replace(evidence, activations=activations), judged
 
 
 def _session_source(options: Options, evidence: CheckpointEvidence) -> tuple[SessionSource | None, str]:

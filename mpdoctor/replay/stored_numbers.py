@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from mpdoctor.replay.activation_range import activation_measurements
 from mpdoctor.replay.autopsy.result import AutopsyResult, ModuleStats
 from mpdoctor.replay.autopsy.series import Point
 from mpdoctor.replay.checkpoint_evidence import CheckpointEvidence, percent
@@ -26,6 +27,7 @@ def stored_measurements(evidence: CheckpointEvidence) -> dict[str, Any]:
     series = evidence.series
     if series is not None:
         found["checkpoints"] = [_point(point) for point in series.points]
+    found |= activation_measurements(evidence.activations)
     found["stored_modules"] = [_module(m) for m in sorted(result.modules, key=_badness)[:_MODULES]]
     return {name: value for name, value in found.items() if value}
 

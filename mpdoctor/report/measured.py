@@ -13,6 +13,9 @@
 `stored_modules`
     `[{"module": "blocks.0.wo", "dtype": "float32", "values": 4096, "nonfinite": 0, "amax": 1.2, "zeros": 0.0, "unmoved": 0.1}, ...]`:
     the checkpoint's weights by module, the worst first; like the magnitudes of modules they are left to JSON.
+`activation_ranges`
+    `[{"module": "blocks.0.wo", "product": true, "values": 4096, "amax": 812.0, "infinite": 0.0, "zero": 0.01}, ...]`: activations of one forward
+    pass in a wide precision by module, as shares that fp16 makes infinite or zero; left to JSON too.
 
 Any other measurement is shown as it is. A known one that does not have its form is shown as it is too: a report never fails for its numbers.
 """
@@ -180,6 +183,11 @@ def stored_modules(report: Report) -> list[Any]:
     return [entry for entry in _entries(report, "stored_modules") if isinstance(entry, Mapping) and "module" in entry]
 
 
+def activation_ranges(report: Report) -> list[Any]:
+    """Activations of a forward pass by module."""
+    return [entry for entry in _entries(report, "activation_ranges") if isinstance(entry, Mapping) and "module" in entry]
+
+
 _FORMS: dict[str, Callable[[Report], object]] = {
     "loss_scale_window": window,
     "gradient_exponents": exponents,
@@ -187,6 +195,7 @@ _FORMS: dict[str, Callable[[Report], object]] = {
     "flops_share_by_dtype": flops,
     "gradients": gradients,
     "stored_modules": stored_modules,
+    "activation_ranges": activation_ranges,
 }
 
 

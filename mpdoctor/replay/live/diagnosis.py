@@ -10,17 +10,20 @@ from dataclasses import replace
 import torch
 
 from mpdoctor.core.cause import Exclusion, Standing, Verdict
-from mpdoctor.core.finding import Finding
+from mpdoctor.core.finding import Confidence, Finding
 from mpdoctor.core.progress import Progress
 from mpdoctor.core.report import ExperimentOutcome, ExperimentResult
 from mpdoctor.core.rule import Crash, Skipped
-from mpdoctor.core.trace import StepObservation
+from mpdoctor.core.trace import Recording, StepObservation
 from mpdoctor.core.version import __version__
 from mpdoctor.replay.diagnosis import PERFORMED, Diagnosis, Selection, Surroundings, judge, standings
 from mpdoctor.replay.live.experiment import Experiment, Lab, all_experiments, perform
 from mpdoctor.replay.live.investigation import INTERRUPTED, Investigation
 from mpdoctor.replay.live.session import SessionSource
 from mpdoctor.replay.symptoms import symptoms
+
+_STANDING_STILL = ("updates-lost", "gradients-flushed")
+"""Detectors over files that see updates which have no effect."""
 
 
 def diagnose(
@@ -56,7 +59,7 @@ def diagnose(
     investigation = Investigation(source, steps=steps, deadline=deadline, on_step=on_step, note=progress.note)
     recording = investigation.recording
     judged = judge(recording, select)
-    all_findings = (*findings, *judged.findings)
+    all_findings = (*_that_explain(recording, findings), *judged.findings)
     all_exclusions = (*exclusions, *judged.exclusions)
     seen = symptoms(recording)
     lab = Lab(investigation, all_findings, frozenset(x.cause for x in all_exclusions), deadline)
@@ -79,7 +82,6 @@ def diagnose(
         if crash is not None:
             crashes.append(crash)
         progress.advance()
-    session = investigation.baseline.session
     rows = lab.rows or recording.rows
     lines = [source.line_of_row(recording.failing_step, r) for r in rows] if recording.failing_step is not None else []
     return Diagnosis(
@@ -95,7 +97,7 @@ def diagnose(
         ),
         crashes=tuple(crashes),
         surroundings=Surroundings(
-            device=str(next((p.device for p in session.model.parameters()), "cpu")),
+            device=investigation.device,
             emulated=investigation.emulated,
             notes=tuple(dict.fromkeys(source.notes)),
             failing_lines=tuple(line for line in lines if line),
@@ -104,6 +106,13 @@ def diagnose(
         ),
         interrupted=interrupted,
     )
+
+
+def _that_explain(recording: Recording, findings: Iterable[Finding]) -> Iterable[Finding]:
+    """Findings over the files. Weights that stand still explain no value that is not finite: there, they point nowhere for sure."""
+    for finding in findings:
+        still = finding.slug in _STANDING_STILL and recording.failing_step is not None
+        yield replace(finding, confidence=Confidence.LOW) if still else finding
 
 
 def _settled(experiment: Experiment, lab: Lab, standing: tuple[Verdict, ...]) -> str | None:

@@ -12,8 +12,10 @@ from typing import Any
 import torch
 
 from mpdoctor.core.errors import UnreadableInput
+from mpdoctor.replay.activation_range import ActivationRange
 from mpdoctor.replay.checkpoints import Checkpoint, settings_from
 from mpdoctor.replay.data_evidence import DataEvidence
+from mpdoctor.replay.live.activation_census import activation_census
 from mpdoctor.replay.live.collator import Collator
 from mpdoctor.replay.live.data import Data, read_data
 from mpdoctor.replay.live.hf_adapter import build_adapted
@@ -130,15 +132,26 @@ class HfCheckpointSource:
         faults = [replace(f, step=self._order.step_of(f.row, self.first_step)) if len(found) <= 100 and not dropped else f for f in found.values()]
         return DataEvidence(path=self.data.path, rows=len(self.data.rows), faults=tuple(faults), replayed=replayed)
 
+    def activations(self) -> ActivationRange | None:
+        """The first batch's activations in the precision of the stored weights, for a run in fp16; None for other runs, and for fp16 weights."""
+        dtypes = {p.dtype for p in self._model.parameters() if p.is_floating_point()}
+        if self.dtype is not torch.float16 or not self._batches or torch.float16 in dtypes:
+            return None
+        batch = self._batches[0]
+        return activation_census(self._model, lambda: self._output(self._model, batch))
+
+    def _output(self, model: torch.nn.Module, batch: Any) -> Any:
+        """What the task's loss, or the model itself, makes of a batch."""
+        loss = self._collator.loss(model, batch)
+        return loss if loss is not None else model(**batch)
+
     def _loss(self, model: torch.nn.Module, batch: Any) -> torch.Tensor:
         """The model's own loss, under the run's autocast (CUDA's, as the run was)."""
         region = torch.autocast("cuda", dtype=self.dtype) if self.dtype is not torch.float32 else nullcontext()
         placed = {name: value.to(self.device) if isinstance(value, torch.Tensor) else value for name, value in batch.items()}
         with region:
-            loss = self._collator.loss(model, placed)
-            output = model(**placed) if loss is None else None
-            if loss is None:
-                loss = self._smoothed(output, placed)
+            output = self._output(model, placed)
+            loss = output if isinstance(output, torch.Tensor) else self._smoothed(output, placed)
         if not isinstance(loss, torch.Tensor):
             raise UnreadableInput(f"{self.name}: the model returns no loss for this batch", "Give data with labels (--data), or a recipe (--recipe).")
         return loss.float()

@@ -98,6 +98,10 @@ class RecipeSource:
         """A recipe makes its own batches: the rows behind them are not known."""
         return None
 
+    def activations(self) -> None:
+        """A recipe says in which precision it runs: none other is its own."""
+        return None
+
     def line_of_row(self, step: int, row: int) -> str | None:
         """Recipes make their batches themselves: no line to name."""
         return None

@@ -8,6 +8,7 @@ from typing import Any, Protocol
 
 import torch
 
+from mpdoctor.replay.activation_range import ActivationRange
 from mpdoctor.replay.data_evidence import DataEvidence
 
 
@@ -77,6 +78,10 @@ class SessionSource(Protocol):
 
     def data_evidence(self) -> DataEvidence | None:
         """The data against the model that reads it, or None where rows are not known."""
+        ...
+
+    def activations(self) -> ActivationRange | None:
+        """The activations of a run in fp16 by one forward pass in a wider precision, or None where there is no such pass."""
         ...
 
     def line_of_row(self, step: int, row: int) -> str | None:

@@ -8,7 +8,8 @@ bf16 has fp32's range. A model that was trained in it may have activations of a 
 everything above 65504 is infinite. Weights below 6e-8 become zero.
 
 When it is fine
-Many bf16 models stay within fp16's range. Only a forward pass tells, or the weights themselves where they exceed it.
+Many bf16 models stay within fp16's range. The weights tell where they exceed it; for the activations `mpdoctor replay CHECKPOINT --precision fp16`
+runs one forward pass in bf16 and counts what fp16 could not hold, module by module (RUN111).
 
 Example
 `weights are bfloat16, the run computes in float16; 0 weights above 65504`
@@ -38,13 +39,13 @@ def check(evidence: CheckpointEvidence) -> Iterator[Hit | Exclusion]:
     """One hit, with how many weights leave fp16's range."""
     assert evidence.autopsy is not None and evidence.checkpoint is not None
     story = evidence.autopsy.dtypes
-    if story.training != "float16" or "bfloat16" not in (story.main, story.config):
+    if evidence.compute != "float16" or "bfloat16" not in (story.main, story.config):
         return
     weights = evidence.autopsy.by_role(Role.WEIGHT)
     above, numel = sum(t.above_fp16 for t in weights), sum(t.numel for t in weights)
     flushed = sum(t.share(t.zero_in_fp16) * t.numel for t in weights) / numel if numel else 0.0
     text = f"the model was saved in bf16 and the run computes in fp16: {above:,} weights are infinite there and {percent(flushed)} of them zero"
-    facts = (saw(f"stored {story.main}, config {story.config}, compute {story.training}", evidence.checkpoint.path),)
+    facts = (saw(f"stored {story.main}, config {story.config}, compute {evidence.compute}", evidence.checkpoint.path),)
     yield Hit(message=text, at=at(evidence.checkpoint.path), evidence=facts)
 
 

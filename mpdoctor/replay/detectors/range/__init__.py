@@ -1,0 +1,1 @@
+"""Detectors over the activations of one forward pass in a wide precision."""
