@@ -45,7 +45,7 @@ class Investigation:
     """The unchanged run, watched.
 
     Attributes:
-        baseline: the first run.
+        batches, first_step, device: of the run.
         recording: what was observed, plain data.
         origin: the live origin of the failing step (holds tensors), or None.
         skipped: what was not measured, and why.
@@ -65,13 +65,10 @@ class Investigation:
         self.deadline = deadline
         self.skipped: list[Skipped] = []
         self._note = note or (lambda _text: None)
-        self.baseline = run(source, steps=steps, deadline=self._share(0.4), on_step=on_step, keep_interrupted=True)
-        self.interrupted = self.baseline.interrupted
-        if self.baseline.spent or self.interrupted:
-            after = f"the steps after {self.baseline.steps[-1].step}" if self.baseline.steps else "the steps"
-            self.skipped.append(Skipped(what=after, why=INTERRUPTED if self.interrupted else "the time of --budget was over"))
         self.origin: Origin | None = None
-        self.recording = self._record()
+        recording = self._watched(run(source, steps=steps, deadline=self._share(0.4), on_step=on_step, keep_interrupted=True))
+        # The first run is let go of here, its model and optimizer with it: each look opens a run of its own.
+        self.recording = self._looked_into(recording)
 
     @property
     def emulated(self) -> tuple[str, ...]:
@@ -79,7 +76,7 @@ class Investigation:
         found = ["torch.compile is off: compiled code runs eagerly"]
         if self.recording.compute_dtypes and self.source.device == "cpu":
             found.append("16-bit matrix products on this CPU are computed in fp32 and rounded once")
-        if self.baseline.emulated_cuda_autocast:
+        if self._emulated_cuda_autocast:
             found.append("autocast for CUDA runs on the CPU with CUDA's op lists")
         return tuple(found)
 
@@ -89,15 +86,25 @@ class Investigation:
             return None
         return time.monotonic() + fraction * max(0.0, self.deadline - time.monotonic())
 
-    def _record(self) -> Recording:
-        baseline = self.baseline
+    def _watched(self, baseline: Run) -> Recording:
+        """What the guard saw of the first run, and the little of it that is needed later."""
         session = baseline.session
+        self.interrupted = baseline.interrupted
+        self.batches, self.first_step = session.batches, session.first_step
+        self.device = str(next((p.device for p in session.model.parameters()), "cpu"))
+        self._emulated_cuda_autocast = baseline.emulated_cuda_autocast
+        self._master_weights = any(has_master(p, _floating_state(session.optimizer, p)) for p in session.model.parameters())
         steps = tuple(baseline.steps)
+        if baseline.spent or self.interrupted:
+            after = f"the steps after {steps[-1].step}" if steps else "the steps"
+            self.skipped.append(Skipped(what=after, why=INTERRUPTED if self.interrupted else "the time of --budget was over"))
+        hard = next((s.step for s in steps if failed(s)), baseline.exception.step if baseline.exception else None)
         compute = tuple(dict.fromkeys((*baseline.autocast_dtypes, *_low_weight_dtypes(session.model))))
-        moments = self._fresh_moments()
-        recording = Recording(
+        return Recording(
             steps=steps,
             exception=baseline.exception,
+            failing_step=hard,
+            bad_state=nonfinite_state(session) if hard is None and baseline.exception is None else (),
             compute_dtypes=compute,
             autocast_dtypes=baseline.autocast_dtypes,
             schedule_over=session.schedule_over,
@@ -111,14 +118,11 @@ class Investigation:
             initial_weight_norm=baseline.initial_weight_norm,
             optimizers=max(1, len(baseline.followed)),
             loaded_state=baseline.loaded_optimizer_state,
-            loaded_moments_flushed=moments[0] if moments else None,
-            loaded_moments_dtype=moments[1] if moments else None,
         )
-        hard = next((s.step for s in steps if failed(s)), baseline.exception.step if baseline.exception else None)
-        recording = replace(recording, failing_step=hard)
-        if hard is None and recording.exception is None:
-            recording = replace(recording, bad_state=nonfinite_state(session))
-        for look in (self._persistent_skips, self._repeat, self._place_again, self._outliers, self._unmoved, self._measure):
+
+    def _looked_into(self, recording: Recording) -> Recording:
+        """With what further runs show."""
+        for look in (self._fresh_moments, self._persistent_skips, self._repeat, self._place_again, self._outliers, self._unmoved, self._measure):
             try:
                 if self.interrupted:
                     raise KeyboardInterrupt
@@ -131,12 +135,14 @@ class Investigation:
                 self.skipped.append(Skipped(what="a repeat of the run", why=error.message))
         return recording
 
-    def _fresh_moments(self) -> tuple[float, str] | None:
-        if not self.baseline.loaded_optimizer_state:
-            return None
-        return self._guarded(
+    def _fresh_moments(self, recording: Recording) -> Recording:
+        """The optimizer state as it was loaded, before the first step."""
+        if not recording.loaded_state:
+            return recording
+        moments = self._guarded(
             "the optimizer state as loaded", lambda: loaded_moments_flushed(run(self.source, until=-1, deadline=self.deadline).session)
         )
+        return replace(recording, loaded_moments_flushed=moments[0], loaded_moments_dtype=moments[1]) if moments else recording
 
     def _guarded(self, what: str, measure: Callable[[], T]) -> T | None:
         """A measurement that may run out of time; then it is listed as skipped."""
@@ -167,7 +173,7 @@ class Investigation:
         self._note("trying skipped steps again at loss scale 1")
         for group in groups if len(groups) <= _PROBED_SKIPS else [*groups[: _PROBED_SKIPS - 1], groups[-1]]:
             at = group[0].step
-            seen = self._guarded(f"step {at} at loss scale 1", partial(self._step_at_one, at))
+            seen = self._guarded(f"step {at} at loss scale 1", partial(self._step_at_one, recording, at))
             finite = not seen.passed_over if seen is not None else None
             if seen is not None and (other := _other_loss(group[0], seen)) is not None:
                 return replace(recording, failing_step=at, loss_by_scale=(at, *other), finite_at_scale_one=finite)
@@ -179,8 +185,8 @@ class Investigation:
                 return replace(recording, failing_step=at, finite_at_scale_one=True)
         return recording
 
-    def _step_at_one(self, step: int) -> StepObservation | None:
-        own = any(s.scale is not None for s in self.baseline.steps)
+    def _step_at_one(self, recording: Recording, step: int) -> StepObservation | None:
+        own = recording.has_scaler
         # A loop that scales by hand has no scale to set; its backward pass starts from a smaller loss instead.
         changes = Changes(scale_at=(step, 1.0)) if own else Changes(backward_scale_at=(step, 2.0**-16))
         result = run(self.source, changes=changes, until=step, deadline=self.deadline)
@@ -275,23 +281,21 @@ class Investigation:
         if not steps and recording.exception is None:
             return recording
         at = recording.failing_step if recording.failing_step is not None else (steps[0].step if steps else 0)
-        session = self.baseline.session
-        number = at - session.first_step
-        if 0 <= number < len(session.batches) and (recording.failing_step is not None or recording.exception is not None):
-            others = [b for i, b in enumerate(session.batches[:64]) if i != number]
+        number = at - self.first_step
+        if 0 <= number < len(self.batches) and (recording.failing_step is not None or recording.exception is not None):
+            others = [b for i, b in enumerate(self.batches[:64]) if i != number]
             rows = recording.trace.origin.rows if recording.trace and recording.trace.origin else ()
-            recording = replace(recording, rows=rows, row_facts=batch_facts(session.batches[number], others, rows))
+            recording = replace(recording, rows=rows, row_facts=batch_facts(self.batches[number], others, rows))
         if "float16" in recording.compute_dtypes:
             recording = self._measure_scaling(recording)
-        if recording.failing_step is None and recording.weights_dtype != "float32" and len([s for s in steps if s.took_a_step]) >= 3:
-            masters = any(has_master(p, _floating_state(session.optimizer, p)) for p in session.model.parameters())
-            if not masters:
-                last = steps[min(len(steps), _UPDATE_STEPS) - 1].step
-                self._note("measuring lost updates")
-                loss = self._guarded("lost updates", lambda: update_loss(self.source, last, self.deadline))
-                if loss is not None:
-                    rate = next((s.lr for s in steps if s.lr), None)
-                    recording = replace(recording, update_kept=loss.kept, lr_for_half=rate * loss.rate_factor if rate is not None else None)
+        low = recording.weights_dtype != "float32" and not self._master_weights
+        if recording.failing_step is None and low and sum(s.took_a_step for s in steps) >= 3:
+            last = steps[min(len(steps), _UPDATE_STEPS) - 1].step
+            self._note("measuring lost updates")
+            loss = self._guarded("lost updates", lambda: update_loss(self.source, last, self.deadline))
+            if loss is not None:
+                rate = next((s.lr for s in steps if s.lr), None)
+                recording = replace(recording, update_kept=loss.kept, lr_for_half=rate * loss.rate_factor if rate is not None else None)
         return recording
 
     def _measure_scaling(self, recording: Recording) -> Recording:

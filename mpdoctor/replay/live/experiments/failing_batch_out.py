@@ -15,8 +15,7 @@ _FURTHER = 3
 
 def obstacle(lab: Lab) -> str | None:
     """Needs another batch to compare with."""
-    session = lab.investigation.baseline.session
-    return first(failing(lab), None if len(session.batches) > 1 else "there is only one batch")
+    return first(failing(lab), None if len(lab.investigation.batches) > 1 else "there is only one batch")
 
 
 def perform(lab: Lab) -> Judgement:
@@ -28,7 +27,7 @@ def perform(lab: Lab) -> Judgement:
     skipped = [s for s in after if s.skipped]
     if failure is not None or (after and len(skipped) == len(after)):
         return SAME, f"other batches fail too: {failure[1]}" if failure is not None else "the steps after it are skipped too"
-    if not after and at == lab.investigation.baseline.session.first_step:
+    if not after and at == lab.investigation.first_step:
         return OTHER, "no other batch ran"
     return GONE, f"the {len(after)} batches after it pass" if after else "the batches before it pass; none follows"
 

@@ -62,9 +62,9 @@ def perform(lab: Lab) -> Judgement:
 
 
 def _size(lab: Lab) -> int | None:
-    session = lab.investigation.baseline.session
-    number = lab.last - session.first_step
-    return batch_size(session.batches[number]) if 0 <= number < len(session.batches) else None
+    batches = lab.investigation.batches
+    number = lab.last - lab.investigation.first_step
+    return batch_size(batches[number]) if 0 <= number < len(batches) else None
 
 
 EXPERIMENT = Experiment(
