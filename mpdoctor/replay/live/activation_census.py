@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
@@ -10,9 +11,10 @@ from typing import Any
 
 import torch
 
+from mpdoctor.core.numerics import FP16
 from mpdoctor.replay.activation_range import ActivationRange, ModuleRange
 from mpdoctor.replay.live.fast16 import available, fast_16_bit_kernels
-from mpdoctor.replay.live.finiteness import tensors_in
+from mpdoctor.replay.live.finiteness import readable, tensors_in
 
 _PRODUCTS = ("Linear", "Conv", "Bilinear")
 """Parts of the class names of modules whose product autocast computes in 16 bits."""
@@ -27,17 +29,19 @@ class _Count:
 
     def add(self, tensor: torch.Tensor) -> None:
         """Count the finite values of a tensor."""
-        if not tensor.is_floating_point() or tensor.numel() == 0 or tensor.layout is not torch.strided:
+        flat = readable(tensor.detach())
+        if flat is None:
             return
-        size = tensor.detach().abs()
-        size = size[torch.isfinite(size)]
-        if size.numel() == 0:
-            return
-        half = size.to(torch.float16)
-        self.values += size.numel()
-        self.infinite += int(torch.isinf(half).sum())
-        self.zero += int(((half == 0) & (size != 0)).sum())
-        self.amax = max(self.amax, float(size.max()))
+        low, high = (value.item() for value in torch.aminmax(flat))
+        if not (math.isfinite(low) and math.isfinite(high)):
+            flat = flat[torch.isfinite(flat)]
+            low, high = (value.item() for value in torch.aminmax(flat)) if flat.numel() else (0.0, 0.0)
+        largest = max(-low, high)
+        half = flat.to(torch.float16)
+        self.values += flat.numel()
+        self.infinite += int(torch.isinf(half).sum()) if largest > FP16.max else 0
+        self.zero += int(torch.count_nonzero(flat)) - int(torch.count_nonzero(half))
+        self.amax = max(self.amax, largest)
 
 
 def activation_census(model: torch.nn.Module, forward: Callable[[], Any]) -> ActivationRange:
