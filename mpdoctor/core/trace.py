@@ -346,6 +346,6 @@ class Recording:
     @property
     def trace(self) -> StepTrace | None:
         """The trace of the failing step, or of the last traced step of a healthy run."""
-        if self.failing_step is not None and self.failing_step in self.traces:
-            return self.traces[self.failing_step]
+        if self.failing_step is not None and (self.failing_step in self.traces or not self.baseline_fails):
+            return self.traces.get(self.failing_step)
         return self.traces[max(self.traces)] if self.traces else None

@@ -128,5 +128,5 @@ def _of_the_run(recording: Recording) -> Iterator[Symptom]:
         yield Symptom(id=SymptomId.SLOW_PRECISION, detail=f"{other[0]} was asked for, {other[1]:.0%} of the FLOPs run in 16 bits")
     if any(t.replaced_nan for t in recording.traces.values()):
         yield Symptom(id=SymptomId.LOSS_NONFINITE, detail="a NaN is replaced before it shows")
-    if recording.failing_step is not None and recording.traces and not recording.baseline_fails:
+    if recording.failing_step is not None and (recording.traces or recording.deterministic is False) and not recording.baseline_fails:
         yield Symptom(id=SymptomId.NOT_REPRODUCIBLE, step=recording.failing_step, detail="the failure did not come back when the run was repeated")

@@ -33,7 +33,7 @@ def check(recording: Recording) -> Iterator[Hit]:
         return
     if origin.site.tensor is not None:  # a buffer of the model's own, kept in 16 bits
         return
-    grown = growth(recording) or recording.weight_outliers or recording.origin_moved
+    grown = growth(recording) or recording.weight_outliers or recording.origin_moved or not recording.baseline_fails
     where = f" in {origin.site.module}" if origin.site.module else ""
     mask = origin.exact is not None and abs(origin.exact) < 1.1 * 65504 and origin.kind == "-inf"
     if mask:

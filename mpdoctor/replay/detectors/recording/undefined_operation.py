@@ -48,7 +48,7 @@ def check(recording: Recording) -> Iterator[Hit]:
         )
         return
     explained = grown or recording.weight_outliers or recording.drifted or any("times the largest of the" in fact for fact in recording.row_facts)
-    if (wide_overflow and explained) or recording.origin_moved:
+    if (wide_overflow and explained) or recording.origin_moved or not recording.baseline_fails:
         confidence = Confidence.LOW
     if origin.mechanism in ("empty-reduction", "impossible-target") or (origin.mechanism == "masked-row" and origin.whole_rows):
         confidence = Confidence.MEDIUM
