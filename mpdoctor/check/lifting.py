@@ -7,7 +7,7 @@ from typing import Any
 from mpdoctor.check.models import model_family, parameter_count
 from mpdoctor.check.optimizers import lr_is_peak, optimizer_family, state_dtype
 from mpdoctor.check.reader import Fields
-from mpdoctor.core.training import UNKNOWN, Setting
+from mpdoctor.core.training import UNKNOWN, Origin, Setting
 
 
 def optimizer_settings(name: Setting[str]) -> Fields:
@@ -90,13 +90,9 @@ def pure(at: Setting[Any], compute: str, *, note: str | None = None) -> Fields:
 
 
 def torch_scaler(at: Setting[Any], note: str = "torch.amp.GradScaler's default") -> Fields:
-    """The numbers of an unconfigured GradScaler."""
-    return {
-        "init_scale": at.becomes(65536.0, note),
-        "growth_interval": at.becomes(2000, note),
-        "growth_factor": at.becomes(2.0, note),
-        "backoff_factor": at.becomes(0.5, note),
-    }
+    """The numbers of an unconfigured GradScaler: defaults, which nobody wrote."""
+    numbers = {"init_scale": 65536.0, "growth_interval": 2000, "growth_factor": 2.0, "backoff_factor": 0.5}
+    return {name: Setting(value, Origin.DEFAULT, at.at, None, note) for name, value in numbers.items()}
 
 
 def joined(*parts: Fields) -> Fields:

@@ -7,7 +7,7 @@ With FSDP, parameters, buffers and gradient reduction all take the dtype of `mix
 from __future__ import annotations
 
 from mpdoctor.check.dialect import Dialect, Role, count
-from mpdoctor.check.lifting import joined
+from mpdoctor.check.lifting import joined, torch_scaler
 from mpdoctor.check.reader import Fields, Reader
 from mpdoctor.check.sources.node import Document
 from mpdoctor.core.training import UNKNOWN, Setting, TrainingConfig
@@ -104,8 +104,7 @@ def _precision(compute: Setting[str], *, fsdp: bool, deepspeed: bool) -> Fields:
         found["reduce_dtype"] = UNKNOWN
     found["scaler"] = compute.becomes("dynamic" if compute.value == "fp16" else "none")
     if compute.value == "fp16" and not deepspeed:
-        found["init_scale"] = compute.becomes(65536.0, "GradScalerKwargs' default")
-        found["growth_interval"] = compute.becomes(2000, "GradScalerKwargs' default")
+        found |= torch_scaler(compute, "GradScalerKwargs' default")
     return found
 
 

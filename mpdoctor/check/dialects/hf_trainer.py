@@ -7,6 +7,7 @@ Defaults: transformers 5.24 and 4.46, TRL of July 2026.
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from mpdoctor.check import hf_arguments as hf
@@ -32,6 +33,9 @@ CLASSES = (
 )  # fmt: skip
 """Their keyword arguments in a script are the same settings."""
 PREFERENCE_MARKS = ("num_generations", "max_completion_length", "beta", "max_prompt_length", "kl_coef", "reward_model_path", "reward_funcs")
+
+_OTHER_PEFT = re.compile(r"\b(?:from peft import|import peft)\b")
+"""Prompt tuning and its kin train few numbers at rates of 1e-2 to 1."""
 
 
 def claim(document: Document) -> float:
@@ -125,6 +129,9 @@ def _method(reader: Reader, *, trl: bool) -> Setting[str]:
     preference = trl and reader.has(*PREFERENCE_MARKS)
     if peft.value:
         return peft.becomes("prefer_lora" if preference else "qlora" if quantised.value else "lora")
+    if reader.document.constructor and _OTHER_PEFT.search(reader.document.text) and "LoraConfig" not in reader.document.text:
+        at = reader.document.root.span()
+        return Setting("other_peft", Origin.DERIVED, at, None, "the script takes another method than LoRA from PEFT")
     if not trl:
         return UNKNOWN
     model = reader.text("model_name_or_path")

@@ -65,7 +65,7 @@ def lift(reader: Reader) -> TrainingConfig:
         attention=_attention(reader),
         lr_scaled=reader.flag("scale_lr"),
         extra={
-            "kohya.no_half_vae": reader.flag("no_half_vae", default=False, note=VERSION),
+            "kohya.no_half_vae": reader.flag("no_half_vae", "sdxl_no_half_vae", default=False, note=VERSION),
             "kohya.vae": reader.text("vae", "pretrained_vae_model_name_or_path"),
             "kohya.sdxl": _sdxl(reader, model),
         },

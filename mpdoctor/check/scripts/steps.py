@@ -99,7 +99,9 @@ class _Follow:
             return
         stack = (*stack, scope)
         for action, context, step in self.own[scope]:
-            callee = self._callee(action, context, stack)
+            # A stand-in that a script has for the scaler (`DummyGradScaler`) is not what runs where the loss is scaled.
+            stands_in = step is not None and step.do in (Do.UNSCALE, Do.SCALER_STEP, Do.SCALER_UPDATE)
+            callee = None if stands_in and isinstance(action, ast.Call) and not _closure(action, context) else self._callee(action, context, stack)
             if callee is not None and isinstance(action, ast.Call) and self.budget > 0:
                 passed = {name: _renamed(self.script.key(value), names) for name, value in self.script.passed(callee, action).items()}
                 for inner in self.scope(callee, passed, stack):

@@ -96,3 +96,16 @@ def test_a_notebook_without_settings_or_in_another_language_has_none(tmp_path):
     assert load("a.ipynb", notebook("x = 1\n")) == []
     other = {"cells": [{"cell_type": "code", "source": "x <- 1"}], "metadata": {"language_info": {"name": "R"}}}
     assert load("a.ipynb", json.dumps(other)) == []
+
+
+def test_a_value_that_several_constructions_share_keeps_its_place(tmp_path):
+    path = tmp_path / "train.ipynb"
+    path.write_text(
+        notebook(
+            ["names = ['q', 'v']\n"], ["x = 1\n"] * 40, ["a = LoraConfig(r=8, target_modules=names)\n", "b = LoraConfig(r=4, target_modules=names)\n"]
+        )
+    )
+    lines = path.read_text().split("\n")
+    for document in load(str(path)):
+        node = document.root.get("target_modules.0")
+        assert lines[node.line - 1][node.column - 1 :].startswith("'q'")

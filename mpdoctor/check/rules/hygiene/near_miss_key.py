@@ -37,7 +37,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from mpdoctor.check.subject import CheckSubject
+from mpdoctor.check.subject import CheckSubject, ConfigFile
 from mpdoctor.core.finding import Confidence, Remedy, Severity
 from mpdoctor.core.rule import Hit, Rule
 from mpdoctor.core.training import Origin, Setting
@@ -48,6 +48,7 @@ _KNOWN = (
     "gradient_clip_val", "accumulate_grad_batches", "micro_batch_size", "initial_scale_power", "loss_scale_window", "gradient_clipping",
     "attn_implementation", "load_in_4bit", "torch_dtype", "precision",
 )  # fmt: skip
+_CLASSES = frozenset(("target", "_target_", "class_path", "_component_"))
 _OTHER_KEYS = frozenset(("load_in_8bit", "micro_batch_sizes", "weight_decays", "precisions"))
 
 
@@ -60,8 +61,10 @@ def _check(run: CheckSubject) -> Iterator[Hit]:
             if len(name) < 8 or name in _KNOWN or name in _OTHER_KEYS or not isinstance(node.value, (int, float, str)):
                 continue
             near = next((known for known in _KNOWN if _slip(name, known)), None)
+            if near is None or _goes_to_own_code(file, key):
+                continue
             beside = f"{key.rpartition('.')[0]}.{near}".lstrip(".")
-            if near is None or file.node(near) is not None or file.node(beside) is not None:
+            if file.node(near) is not None or file.node(beside) is not None:
                 continue
             yield Hit(
                 message=f"`{name}` looks like `{near}`, and is nothing that the framework reads",
@@ -69,6 +72,13 @@ def _check(run: CheckSubject) -> Iterator[Hit]:
                 confidence=Confidence.MEDIUM,
                 remedy=Remedy(text=f"Write `{near}` if that is meant."),
             )
+
+
+def _goes_to_own_code(file: ConfigFile, key: str) -> bool:
+    """Whether a key is an argument of a class that the config names: such a class may call its arguments as it likes."""
+    parts = key.split(".")[:-1]
+    around = [file.node(".".join(parts[: depth + 1])) for depth in range(len(parts))]
+    return "arg_mappings" in parts or any(node is not None and not _CLASSES.isdisjoint(node.mapping) for node in around)
 
 
 def _slip(written: str, meant: str) -> bool:

@@ -7,7 +7,7 @@ Why training breaks
 Weights above 65504 become infinite, those below 6e-8 zero, on the way to the file.
 
 When it is fine
-Models whose weights are small; check the export for infinities.
+Models whose weights are small, as those of adapters and diffusion models are (information only); check the export for infinities.
 
 Example
 ```toml kohya bad
@@ -50,6 +50,7 @@ def _check(run: CheckSubject) -> Iterator[Hit]:
         yield Hit(
             message=f"{shown(save)} after training in bf16: weights above 65504 become infinite in the file",
             setting=save,
+            severity=Severity.INFO if run.trains_adapters or run.config.domain.value == "diffusion" else None,
             remedy=remedy("Save in bf16 or fp32.", *([change(save, "bf16")] if save.raw == "fp16" else [])),
         )
 

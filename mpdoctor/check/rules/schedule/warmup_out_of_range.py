@@ -44,6 +44,9 @@ from mpdoctor.check.subject import CheckSubject, shown
 from mpdoctor.core.finding import Remedy, Severity
 from mpdoctor.core.rule import Hit, Rule
 
+_TRIAL = 30
+"""Steps below which a run only tries whether everything works."""
+
 
 def _check(run: CheckSubject) -> Iterator[Hit]:
     steps, ratio, total = run.config.warmup_steps, run.config.warmup_ratio, run.config.total_steps
@@ -51,6 +54,7 @@ def _check(run: CheckSubject) -> Iterator[Hit]:
         yield Hit(
             message=f"{shown(steps)}: the run has {total.value} steps, so the learning rate never gets past warm-up",
             setting=steps,
+            severity=Severity.INFO if total.value < _TRIAL else None,
             related=(total.at,) if total.at else (),
             remedy=Remedy(text="Use 1 to 3 % of the steps."),
         )
