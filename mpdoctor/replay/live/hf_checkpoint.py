@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import inspect
 from contextlib import nullcontext
 from dataclasses import replace
 from functools import cached_property
@@ -21,6 +22,7 @@ from mpdoctor.replay.live.data import Data, read_data
 from mpdoctor.replay.live.hf_adapter import build_adapted
 from mpdoctor.replay.live.hf_model import build_model, folders_of
 from mpdoctor.replay.live.hf_optimizer import build_optimizer, build_scheduler
+from mpdoctor.replay.live.item_counts import COUNT, count_items, sums_losses
 from mpdoctor.replay.live.preprocessing import Preprocessing
 from mpdoctor.replay.live.row_order import RowOrder, accumulation, batch_size
 from mpdoctor.replay.live.session import LoopSettings, Session
@@ -81,6 +83,8 @@ class HfCheckpointSource:
         self._scaler_state = self._torch_file("scaler.pt")
         self._collator = Collator(Preprocessing(folders_of(checkpoint, base), self._model, self.settings, self.notes))
         self._batches, self._rows = self._make_batches()
+        if self.micro_batches > 1 and sums_losses(self._model, checkpoint.config):
+            self._batches = count_items(self._batches, self.micro_batches, shifted=self._shifted)
         if self.micro_batches > 1:
             self.notes.append(f"a step of the run is {self.micro_batches} batches; the replay counts each batch as a step")
         if self.processes > 1:
@@ -154,7 +158,13 @@ class HfCheckpointSource:
             loss = output if isinstance(output, torch.Tensor) else self._smoothed(output, placed)
         if not isinstance(loss, torch.Tensor):
             raise UnreadableInput(f"{self.name}: the model returns no loss for this batch", "Give data with labels (--data), or a recipe (--recipe).")
-        return loss.float()
+        # The loop divides by the number of micro-batches; a loss that was made to be summed is not to be.
+        return loss.float() * (self.micro_batches if COUNT in batch else 1)
+
+    @property
+    def _shifted(self) -> bool:
+        """Whether each label is that of the token before it."""
+        return self._collator.purpose == "causal language modelling"
 
     def _smoothed(self, output: Any, batch: Any) -> Any:
         """The loss of a model's output, with the run's label smoothing."""
@@ -163,8 +173,9 @@ class HfCheckpointSource:
             return getattr(output, "loss", None)
         from transformers.trainer_pt_utils import LabelSmoother
 
-        shifted = self._collator.purpose == "causal language modelling"
-        return LabelSmoother(float(factor))(output, batch["labels"], shift_labels=shifted)
+        smoother: Any = LabelSmoother(float(factor))
+        counted = COUNT in batch and COUNT in inspect.signature(smoother.__call__).parameters
+        return smoother(output, batch["labels"], shift_labels=self._shifted, **({COUNT: batch[COUNT]} if counted else {}))
 
     # -- parts
 
