@@ -9,7 +9,7 @@ everything above 65504 is infinite. Weights below 6e-8 become zero.
 
 When it is fine
 Many bf16 models stay within fp16's range. The weights tell where they exceed it; for the activations `mpdoctor replay CHECKPOINT --precision fp16`
-runs one forward pass in bf16 and counts what fp16 could not hold, module by module (RUN111).
+runs one forward pass in bf16 and counts what fp16 could not hold, module by module (RUN124).
 
 Example
 `weights are bfloat16, the run computes in float16; 0 weights above 65504`

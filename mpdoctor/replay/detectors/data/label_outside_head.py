@@ -40,4 +40,4 @@ def check(evidence: DataEvidence) -> Iterator[Hit]:
         yield Hit(message=told(faults, evidence.path), at=place_of(faults[0], evidence.path), evidence=facts(faults, evidence.path), confidence=sure)
 
 
-RULE: Rule[DataEvidence] = Rule(code="RUN108", severity=Severity.ERROR, cause="dirty-data", check=check)
+RULE: Rule[DataEvidence] = Rule(code="RUN121", severity=Severity.ERROR, cause="dirty-data", check=check)

@@ -38,4 +38,4 @@ def check(evidence: DataEvidence) -> Iterator[Hit]:
         yield Hit(message=told(faults, evidence.path), at=place_of(faults[0], evidence.path), evidence=facts(faults, evidence.path))
 
 
-RULE: Rule[DataEvidence] = Rule(code="RUN110", severity=Severity.ERROR, cause="dirty-data", check=check)
+RULE: Rule[DataEvidence] = Rule(code="RUN123", severity=Severity.ERROR, cause="dirty-data", check=check)

@@ -49,4 +49,4 @@ def _told(module: ModuleRange) -> str:
     return f"{module.amax:.3g} in {module.module} ({percent(module.infinite / module.values)} of its values)"
 
 
-RULE: Rule[ActivationRange] = Rule(code="RUN111", severity=Severity.WARNING, confidence=Confidence.MEDIUM, cause="fp16-range", check=check)
+RULE: Rule[ActivationRange] = Rule(code="RUN124", severity=Severity.WARNING, confidence=Confidence.MEDIUM, cause="fp16-range", check=check)

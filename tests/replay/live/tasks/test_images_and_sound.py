@@ -100,7 +100,7 @@ def test_sound_from_files(speech: Any) -> None:
 def test_a_transcript_longer_than_its_sound_is_named_by_its_line(speech: Any) -> None:
     report = speech(9, text="abcdefghi" * 8).replayed(experiments="auto")  # step 2, the first one that is replayed, reads rows 8 to 11
     assert (report.outcome, report.headline.cause, report.headline.standing) == ("diagnosed", "dirty-data", "confirmed")
-    message = next(f.message for f in report.findings if f.code == "RUN110")
+    message = next(f.message for f in report.findings if f.code == "RUN123")
     assert message.startswith("data.jsonl, line 10: 72 labels need 72 frames, and the sound has ")
 
 

@@ -140,7 +140,7 @@ def classifier(train: Any, tokenizer: Any, sentence: Any) -> Any:
 def test_a_label_outside_the_head_is_named_by_its_line(classifier: Any) -> None:
     report = classifier(9, label=7).replayed(experiments="auto")  # step 2, the first one that is replayed, reads rows 8 to 11
     assert (report.outcome, report.headline.cause, report.headline.standing) == ("diagnosed", "dirty-data", "confirmed")
-    assert "line 10: label 7, and the head has 3 outputs (0 to 2), which step 2 reads" in found(report, "RUN108").message
+    assert "line 10: label 7, and the head has 3 outputs (0 to 2), which step 2 reads" in found(report, "RUN121").message
 
 
 def test_a_label_outside_the_head_that_a_later_step_reads(classifier: Any) -> None:
@@ -157,7 +157,7 @@ def test_the_label_that_losses_leave_out_is_no_fault(classifier: Any) -> None:
 def test_a_token_outside_the_vocabulary_is_named_by_its_line(classifier: Any) -> None:
     report = classifier(9, input_ids=[2, 5, 40, 3]).replayed(experiments="auto")
     assert report.headline.cause == "dirty-data"
-    assert "line 10: token 40, and the model's vocabulary has 40 tokens" in found(report, "RUN109").message
+    assert "line 10: token 40, and the model's vocabulary has 40 tokens" in found(report, "RUN122").message
 
 
 def test_rows_of_like_length_come_together_and_it_is_said(train: Any, tokenizer: Any, sentence: Any) -> None:
@@ -223,7 +223,7 @@ def test_activations_beyond_fp16_are_counted_in_the_stored_precision(train: Any,
     assert "activation_ranges" not in run.replayed().measurements  # a run in bf16 has nothing to fear
     report = run.replayed(precision="fp16", experiments="auto")
     assert (report.headline.cause, report.headline.standing) == ("fp16-range", "confirmed")
-    assert "model.layers.1.mlp" in found(report, "RUN111").message
+    assert "model.layers.1.mlp" in found(report, "RUN124").message
     ranges = {entry["module"]: entry for entry in report.measurements["activation_ranges"]}
     assert ranges["model.layers.1.mlp.down_proj"]["infinite"] > 0
     assert ranges["model.layers.0.mlp.down_proj"]["infinite"] == 0
