@@ -250,6 +250,29 @@ class GradientExponents:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RepeatDifference:
+    """Where the repeated run first differs from the first one.
+
+    Attributes:
+        step: the first step that differs.
+        what: `loss`, `gradient norm` or `weight norm`.
+        first, again: the two values.
+    """
+
+    step: int
+    what: str
+    first: float | None
+    again: float | None
+
+    @property
+    def relative(self) -> float:
+        """Difference over the larger magnitude; 1 where one of the two is missing or not finite."""
+        if self.first is None or self.again is None or not (math.isfinite(self.first) and math.isfinite(self.again)):
+            return 1.0
+        return abs(self.first - self.again) / (max(abs(self.first), abs(self.again)) or 1.0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class StarvedParameters:
     """Parameters that lose a good part of their gradient's norm, because fp16 flushes small numbers to 0.
 
@@ -290,6 +313,8 @@ class Recording:
     """Whether the run had reached its last step: its learning rate is 0 on purpose."""
     baseline_fails: bool = False
     deterministic: bool | None = None
+    repeat_difference: RepeatDifference | None = None
+    """None where the repeated run was equal, or there was none."""
     finite_at_scale_one: bool | None = None
     """Whether the failing step's gradients are finite at loss scale 1; None when not tried."""
     loss_by_scale: tuple[int, float, float] | None = None

@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
+from mpdoctor.core.location import Phase
 from mpdoctor.core.report import NonFinite
-from mpdoctor.core.trace import Absorbed, Recording, StepObservation, TensorStats
+from mpdoctor.core.trace import Absorbed, Recording, RepeatDifference, StepObservation, TensorStats
 
 GROWTH = 8.0
 """Loss or gradient norm that is this many times its smallest value of the steps before counts as growing..."""
@@ -20,6 +21,8 @@ WORSE_THAN_IDLE = 3.0
 """... and so has one that ends this many times above what the same batches give without any update, where no second optimizer works against it."""
 UNDERFLOW_GAIN = 1.25
 """Gradient norm in fp32 over the norm in use, from which fp16 loses more than rounding."""
+BY_CHANCE = 0.01
+"""Relative difference of two equal runs, at the first step that differs, from which it is no rounding."""
 STARVED_SHARE = 0.25
 """Share of the elements in starved parameters from which a part of the model does not learn."""
 ABSORBED = 0.8
@@ -163,6 +166,17 @@ def skips_too_often(recording: Recording) -> list[StepObservation]:
     later = recording.steps[len(recording.steps) // 2 :]
     skipped = [s for s in later if s.skipped]
     return skipped if len(later) >= 8 and 3 * len(skipped) > len(later) and recording.failing_step is None else []
+
+
+def differs_by_chance(recording: Recording) -> RepeatDifference | None:
+    """Where the repeated run, from the same state and seeds, first differs by more than the order of its sums explains."""
+    difference = recording.repeat_difference
+    return difference if difference is not None and difference.relative > BY_CHANCE else None
+
+
+def made_by_hand(origin: NonFinite) -> bool:
+    """Whether an op of the loop's own, between backward pass and optimizer, made the first bad value (a sum over ranks in fp16, say)."""
+    return origin.site.phase is Phase.UNSCALE and (origin.site.op or "").startswith("aten.")
 
 
 def underflows(recording: Recording) -> bool:

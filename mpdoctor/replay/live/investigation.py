@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 import torch
 
 from mpdoctor.core.rule import Skipped
-from mpdoctor.core.trace import GradientExponents, Recording, StepObservation
+from mpdoctor.core.trace import GradientExponents, Recording, RepeatDifference, StepObservation
 from mpdoctor.replay.live.batch_facts import batch_facts
 from mpdoctor.replay.live.changes import Changes
 from mpdoctor.replay.live.events import Event
@@ -229,12 +229,17 @@ class Investigation:
             fails_again = repeated is not None and (failed(repeated) or repeated.passed_over)
         self.origin = collector.origins.get(failing) if failing is not None else None
         exception = again.exception if again.exception is not None and recording.exception is not None else recording.exception
+        difference = _difference(steps, again.steps)
+        made_in = {self.origin.root.dtype} if self.origin is not None and isinstance(self.origin.root, Event) else set()
+        by_hand = made_in & {"float16", "bfloat16"} - {*recording.compute_dtypes}
         return replace(
             recording,
+            compute_dtypes=(*recording.compute_dtypes, *by_hand),
             exception=exception,
             traces=collector.traces,
             baseline_fails=failing is not None and fails_again,
-            deterministic=_same(steps, again),
+            deterministic=difference is None if again.steps and steps else None,
+            repeat_difference=difference,
         )
 
     # -- what a failing step may still hide
@@ -360,13 +365,15 @@ def _floating_state(optimizer: Any, parameter: torch.Tensor) -> dict[str, torch.
     return {k: v for k, v in state.items() if isinstance(v, torch.Tensor) and v.is_floating_point()}
 
 
-def _same(steps: Sequence[StepObservation], again: Run) -> bool | None:
-    """Whether the repeated run is bitwise equal, as far as loss, gradient norm and weights tell."""
-    pairs = list(zip(steps, again.steps, strict=False))
-    if not pairs:
-        return None
-
-    def equal(a: float | None, b: float | None) -> bool:
-        return a == b or (a is not None and b is not None and math.isnan(a) and math.isnan(b))
-
-    return all(equal(a.loss, b.loss) and equal(a.grad_norm, b.grad_norm) and equal(a.weight_norm, b.weight_norm) for a, b in pairs)
+def _difference(steps: Sequence[StepObservation], again: Sequence[StepObservation]) -> RepeatDifference | None:
+    """Where a repeated run stops being bitwise equal, as far as loss, gradient norm and weights tell."""
+    for a, b in zip(steps, again, strict=False):
+        for what, first, second in (
+            ("loss", a.loss, b.loss),
+            ("gradient norm", a.grad_norm, b.grad_norm),
+            ("weight norm", a.weight_norm, b.weight_norm),
+        ):
+            both_nan = first is not None and second is not None and math.isnan(first) and math.isnan(second)
+            if first != second and not both_nan:
+                return RepeatDifference(step=a.step, what=what, first=first, again=second)
+    return None

@@ -17,11 +17,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from mpdoctor.core.finding import Confidence, Severity
+from mpdoctor.core.finding import Confidence, Remedy, Severity
 from mpdoctor.core.location import Phase
 from mpdoctor.core.rule import Hit, Rule
 from mpdoctor.core.trace import Recording
-from mpdoctor.replay.observations import growth
+from mpdoctor.replay.observations import growth, made_by_hand
 
 
 def check(recording: Recording) -> Iterator[Hit]:
@@ -29,12 +29,13 @@ def check(recording: Recording) -> Iterator[Hit]:
     origin = recording.trace.origin if recording.trace and recording.failing_step is not None else None
     if origin is None or origin.dtype != "float16" or origin.mechanism not in ("overflow", "intermediate-overflow"):
         return
-    if origin.site.phase not in (Phase.FORWARD, Phase.LOSS) and recording.finite_at_scale_one is not False:
+    by_hand = made_by_hand(origin)
+    if origin.site.phase not in (Phase.FORWARD, Phase.LOSS) and recording.finite_at_scale_one is not False and not by_hand:
         return
     if origin.site.tensor is not None:  # a buffer of the model's own, kept in 16 bits
         return
     grown = growth(recording) or recording.weight_outliers or recording.origin_moved or not recording.baseline_fails
-    where = f" in {origin.site.module}" if origin.site.module else ""
+    where = f" in {origin.site.module}" if origin.site.module else (" where the loop itself works on the gradients" if by_hand else "")
     mask = origin.exact is not None and abs(origin.exact) < 1.1 * 65504 and origin.kind == "-inf"
     if mask:
         # finfo(float16).min plus any score below -16 is -inf: the mask is at fault as much as the range.
@@ -49,6 +50,7 @@ def check(recording: Recording) -> Iterator[Hit]:
         at=origin.site,
         confidence=Confidence.LOW if grown else Confidence.HIGH,
         severity=Severity.WARNING if grown else None,
+        remedy=Remedy(text="Add the gradients up in fp32, or divide each of them before the sum.") if by_hand else None,
     )
 
 

@@ -22,6 +22,7 @@ from mpdoctor.core.finding import Confidence, Severity
 from mpdoctor.core.location import Phase
 from mpdoctor.core.rule import Hit, Rule
 from mpdoctor.core.trace import Recording
+from mpdoctor.replay.observations import made_by_hand
 
 
 def check(recording: Recording) -> Iterator[Hit]:
@@ -30,7 +31,7 @@ def check(recording: Recording) -> Iterator[Hit]:
     if step is None or recording.loss_by_scale is not None:
         return
     origin = recording.trace.origin if recording.trace else None
-    backward = origin is None or origin.site.phase in (Phase.BACKWARD, Phase.UNSCALE)
+    backward = origin is None or (origin.site.phase in (Phase.BACKWARD, Phase.UNSCALE) and not made_by_hand(origin))
     window = recording.window
     high = f"; scales from {window.low:g} to {window.high:g} would work" if window is not None and not window.empty else ""
     if recording.finite_at_scale_one:

@@ -17,9 +17,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from mpdoctor.core.finding import Severity
+from mpdoctor.core.finding import Confidence, Severity
 from mpdoctor.core.rule import Hit, Rule
 from mpdoctor.core.trace import Recording
+from mpdoctor.replay.observations import differs_by_chance
 
 
 def check(recording: Recording) -> Iterator[Hit]:
@@ -32,8 +33,8 @@ def check(recording: Recording) -> Iterator[Hit]:
     yield Hit(
         message=f"the optimizer's {key} of {name}{more} holds {kind} in {dtype}: these weights do not move any more",
         cause="low-precision-state" if low else "model-numerics",
+        confidence=Confidence.LOW if differs_by_chance(recording) else None,
     )
-
 
 
 RULE = Rule(code="RUN408", severity=Severity.ERROR, cause="low-precision-state", check=check)
