@@ -60,7 +60,8 @@ def _outliers(session: Session, early: Collection[str] | None = None) -> tuple[W
                 name=name, index=index, value=float(parameter.detach().flatten()[flat]), usual=values[count], flipped_bit=bit, restored=restored
             )
             found.append(replace(outlier, at_start=early is None or outlier.place in early))
-    return tuple(found)
+    # In fp16 the range is too narrow to tell one damaged weight from features that were learned or set, unless it is the only one.
+    return tuple(found) if len(found) == 1 or all(abs(o.value) > _WIDE_PROPORTION * o.usual for o in found) else ()
 
 
 def _flipped(value: torch.Tensor, usual: float) -> tuple[int | None, float]:
