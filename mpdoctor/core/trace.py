@@ -170,6 +170,16 @@ class WeightOutlier:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Rescaled:
+    """A gradient that the loop multiplied in place after several backward passes, before it was used."""
+
+    name: str
+    factor: float
+    passes: int
+    source: FileSpan | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class StepTrace:
     """One step, op by op."""
 
@@ -190,6 +200,7 @@ class StepTrace:
     rounded_positions: tuple[tuple[str, str, int, int], ...] = ()
     """Buffers that count up in 16 bits: (name, dtype, distinct values, values)."""
     absorbed: tuple[Absorbed, ...] = ()
+    rescaled: Rescaled | None = None
     swallowed: NonFinite | None = None
     """An overflow of 16 bits that made nothing else bad: what is divided by it is 0."""
     cut_by: tuple[tuple[str, str], ...] = ()

@@ -9,7 +9,7 @@ from itertools import pairwise
 
 from mpdoctor.core.location import Phase
 from mpdoctor.core.report import NonFinite
-from mpdoctor.core.trace import Absorbed, Recording, RepeatDifference, StepObservation, TensorStats
+from mpdoctor.core.trace import Absorbed, Recording, RepeatDifference, Rescaled, StepObservation, TensorStats
 
 GROWTH = 8.0
 """Loss or gradient norm that is this many times its smallest value of the steps before counts as growing..."""
@@ -177,6 +177,11 @@ def differs_by_chance(recording: Recording) -> RepeatDifference | None:
 def made_by_hand(origin: NonFinite) -> bool:
     """Whether an op of the loop's own, between backward pass and optimizer, made the first bad value (a sum over ranks in fp16, say)."""
     return origin.site.phase is Phase.UNSCALE and (origin.site.op or "").startswith("aten.")
+
+
+def rescaled_gradient(recording: Recording) -> tuple[int, Rescaled] | None:
+    """(step, gradient) of the first traced step whose loop scaled a gradient after several backward passes."""
+    return next(((number, trace.rescaled) for number, trace in sorted(recording.traces.items()) if trace.rescaled is not None), None)
 
 
 def underflows(recording: Recording) -> bool:

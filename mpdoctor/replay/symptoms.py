@@ -61,6 +61,13 @@ def _of_the_run(recording: Recording) -> Iterator[Symptom]:
         )
     elif seen.underflows(recording):
         yield Symptom(id=SymptomId.GRAD_NORM_COLLAPSE, detail=seen.lost_gradients(recording))
+    rescaled = seen.rescaled_gradient(recording)
+    if rescaled is not None:
+        yield Symptom(
+            id=SymptomId.GRAD_NORM_COLLAPSE,
+            step=rescaled[0],
+            detail=f"the accumulated gradient is mostly that of the last of {rescaled[1].passes} backward passes",
+        )
     clipped = seen.clipped_scaled(recording)
     if clipped is not None:
         step, norm, scale = clipped

@@ -100,6 +100,17 @@ class EndTensor:
 
 
 @dataclass(slots=True)
+class Rescaling:
+    """In-place scalings of one gradient by the loop's own code, since it was last cleared or used."""
+
+    name: str
+    factor: float
+    passes: set[int]
+    """After which backward passes of the step."""
+    stack: CapturedTraceback
+
+
+@dataclass(slots=True)
 class Shadow:
     """fp64 sum beside a 16-bit tensor that is added to in place."""
 
@@ -133,4 +144,6 @@ class Observations:
     replaced_nan: list[Event] = field(default_factory=list)
     shadows: dict[int, Shadow] = field(default_factory=dict)
     absorbed: dict[int, AbsorbedUpdate] = field(default_factory=dict)
+    rescaled: Rescaling | None = None
+    """The gradient that was scaled after the most backward passes, if after more than one."""
     ops: int = 0

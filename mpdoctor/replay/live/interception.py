@@ -330,7 +330,7 @@ class Interception:
                 with _disable_current_modes():
                     self.on_backward()
             if self.tracer is not None:
-                self.tracer.backward_done = True
+                self.tracer.after_backward()
             return result
 
         return backward
@@ -348,6 +348,7 @@ class Interception:
             self.watch.cleared(optimizer)
             if self.tracer is not None:
                 self.tracer.backward_done = False
+                self.tracer.gradients_used()
             return original(optimizer, *args, **kwargs)
 
         return zero_grad
@@ -355,6 +356,8 @@ class Interception:
     def _module_zero_grad(self, original: Any) -> Any:
         def zero_grad(module: Any, *args: Any, **kwargs: Any) -> Any:
             self.watch.cleared(None)
+            if self.tracer is not None:
+                self.tracer.gradients_used()
             return original(module, *args, **kwargs)
 
         return zero_grad
@@ -399,6 +402,8 @@ class Interception:
             self._mode.optimizer_ends()
         if self._optimizer_phase:
             self._optimizer_phase.pop().__exit__(None, None, None)
+        if self.tracer is not None:
+            self.tracer.gradients_used()
         if id(optimizer) in self._masters:
             self._masters[id(optimizer)].narrow()
         for group, rate in self._rates:

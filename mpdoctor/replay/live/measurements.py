@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import torch
 
 from mpdoctor.core.location import Phase
-from mpdoctor.core.trace import Absorbed, Accumulation, ModuleAmax, StepTrace, TensorStats
+from mpdoctor.core.trace import Absorbed, Accumulation, ModuleAmax, Rescaled, StepTrace, TensorStats
 from mpdoctor.replay.live.changes import Changes
 from mpdoctor.replay.live.events import Observations
 from mpdoctor.replay.live.finiteness import dtype_name, extremes
@@ -88,6 +88,7 @@ class TraceCollector:
             vanished_eps=tuple((eps, site_of(event, step)) for eps, event in seen.vanished_eps),
             replaced_nan=tuple(site_of(event, step) for event in seen.replaced_nan),
             rounded_positions=tuple(rounded_positions(session.model)),
+            rescaled=_rescaled(tracer),
             absorbed=tuple(Absorbed(name=a.name, dtype=a.dtype, op=a.op, share=a.share, source=source_line(a.stack)) for a in seen.absorbed.values()),
             swallowed=swallowed(tracer, step) if origin is None else None,
             cut_by=tuple(sorted(self._cut.items())),
@@ -246,6 +247,11 @@ def _accumulations(tracer: OpTracer) -> list[Accumulation]:
                 )
             )
     return found
+
+
+def _rescaled(tracer: OpTracer) -> Rescaled | None:
+    found = tracer.seen.rescaled
+    return Rescaled(name=found.name, factor=found.factor, passes=len(found.passes), source=source_line(found.stack)) if found is not None else None
 
 
 def gradients_at(source: SessionSource, step: int, changes: Changes, deadline: float | None) -> Census | None:

@@ -20,6 +20,7 @@ _NAN_REPLACING = ("nan_to_num", "nan_to_num_", "nansum")
 _TESTING = ("eq", "ne", "lt", "le", "gt", "ge", "isnan", "isinf", "_local_scalar_dense")
 """How code looks at a number before it decides to go on."""
 _UPDATING = ("lerp_", "add_", "sub_", "addcmul_", "addcdiv_", "_foreach_lerp_", "_foreach_add_", "_foreach_sub_")
+_SCALING = ("mul_", "div_", "_foreach_mul_", "_foreach_div_")
 _WITH_EPS = ("add", "add_", "clamp", "clamp_min", "maximum")
 
 
@@ -40,6 +41,7 @@ class OpPlan:
         replaces_nan: whether it may hide NaN.
         tests: whether it may tell Python what a value is.
         updates: whether it is a way to update a weight or an average in place.
+        scales: whether it may multiply a tensor in place by a number.
         takes_eps: whether a small constant may be added or clamped to.
         formula: FLOPs of a call, or None for ops that are no matrix product, convolution or attention.
     """
@@ -56,6 +58,7 @@ class OpPlan:
     replaces_nan: bool
     tests: bool
     updates: bool
+    scales: bool
     takes_eps: bool
     formula: Callable[..., float] | None
 
@@ -85,6 +88,7 @@ def plan_of(func: Any) -> OpPlan:
         replaces_nan=short in _NAN_REPLACING,
         tests=short in _TESTING,
         updates=short in _UPDATING,
+        scales=short in _SCALING,
         takes_eps=short in _WITH_EPS,
         formula=_flop_formulas().get(func._overloadpacket),
     )

@@ -64,6 +64,7 @@ class OpTracer(StepMode):
         """Set while a scaler unscales, gradients are clipped, or an optimizer steps."""
         self.optimizer_name: str | None = None
         self.backward_done = False
+        self.backward_passes = 0
         self.events: list[Event] = []
         self.ends: list[EndTensor] = []
         self.seen = Observations()
@@ -94,6 +95,17 @@ class OpTracer(StepMode):
 
     def _know(self, kind: str, name: str, tensor: torch.Tensor) -> None:
         self._known.setdefault(storage_key(tensor), (kind, name, tensor))
+
+    def after_backward(self) -> None:
+        """A backward pass is over: there are gradients to know by name."""
+        self.backward_done = True
+        self.backward_passes += 1
+        self._know_gradients()
+
+    def gradients_used(self) -> None:
+        """An optimizer stepped, or the gradients were cleared."""
+        if self._usage is not None:
+            self._usage.gradients_used()
 
     # -- phases, set by the interception of scaler, clipping and optimizer
 
@@ -267,6 +279,8 @@ class OpTracer(StepMode):
             usage.reads(args)
         if plan.takes_eps and (eps := usage.vanished_eps(args)) is not None:
             self.seen.vanished_eps.append((eps, self._event(plan.label, node, FINITE, args[0], [], created=False)))
+        if plan.scales and self.backward_passes and self._by_hand(node):
+            usage.rescaling(args, self.backward_passes)
         if plan.updates and kept is not None and self._by_hand(node):
             usage.absorbed(plan, func, args, kept, kwargs)
         if plan.replaces_nan:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import torch
 from torch.utils._pytree import tree_map
 from torch.utils._traceback import CapturedTraceback
 
-from mpdoctor.replay.live.events import AbsorbedUpdate, Observations, Shadow
+from mpdoctor.replay.live.events import AbsorbedUpdate, Observations, Rescaling, Shadow
 from mpdoctor.replay.live.finiteness import dtype_name, storage_key, tensors_in
 from mpdoctor.replay.live.op_plan import OpPlan
 
@@ -24,6 +25,7 @@ class UsageWatch:
     def __init__(self, seen: Observations, known: Mapping[int, tuple[str, str, torch.Tensor]]) -> None:
         self._seen = seen
         self._known = known
+        self._rescaled: dict[int, Rescaling] = {}
         self._flops: dict[Any, float] = {}
 
     def flops(self, formula: Callable[..., float], func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], out: Any) -> None:
@@ -71,6 +73,28 @@ class UsageWatch:
                 name = known[1] if known else f"a {dtype_name(target.dtype)} tensor of shape {tuple(target.shape)}"
                 stack = CapturedTraceback.extract(cpp=False)
                 self._seen.absorbed[storage_key(target)] = AbsorbedUpdate(name, dtype_name(target.dtype), plan.short, share, stack)
+
+    def rescaling(self, args: tuple[Any, ...], backward_pass: int) -> None:
+        """Note a gradient that the loop's own code multiplies in place, and after which backward pass."""
+        factor = args[1] if len(args) > 1 else None
+        if isinstance(factor, torch.Tensor):
+            factor = factor.item() if factor.numel() == 1 else None
+        if not isinstance(factor, (int, float)) or abs(factor) == 1:
+            return
+        for target in tensors_in(args[0]):
+            key = storage_key(target)
+            known = self._known.get(key)
+            if known is None or known[0] != "gradient":
+                continue
+            noted = self._rescaled.setdefault(key, Rescaling(known[1], float(factor), set(), CapturedTraceback.extract(cpp=False)))
+            noted.passes.add(backward_pass)
+            most = self._seen.rescaled
+            if len(noted.passes) > 1 and (most is None or len(noted.passes) > len(most.passes)):
+                self._seen.rescaled = replace(noted, passes=set(noted.passes))
+
+    def gradients_used(self) -> None:
+        """An optimizer stepped, or the gradients were cleared."""
+        self._rescaled.clear()
 
     def addition(self, plan: OpPlan, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         """Keep the exact sum beside a small 16-bit tensor that is about to be added to in place."""
