@@ -1,4 +1,4 @@
-"""Ultralytics YOLO's `args.yaml`.
+"""Ultralytics YOLO's `args.yaml`, and the `hyp.yaml` of YOLOv5 and YOLOv7.
 
 `optimizer: auto` ignores `lr0`; gradients are clipped at 10 in code, after unscaling. Defaults: ultralytics 8.4.
 """
@@ -12,6 +12,8 @@ from mpdoctor.check.sources.node import Document
 from mpdoctor.core.training import UNKNOWN, TrainingConfig
 
 VERSION = "ultralytics 8.4"
+OLDER = ("anchor_t", "fl_gamma", "cls_pw", "obj_pw", "obj")
+"""Keys that only the hyper-parameters of YOLOv5 and YOLOv7 have."""
 MARKS = ("lr0", "lrf", "warmup_bias_lr", "close_mosaic", "imgsz", "nbs", "box", "dfl", "mosaic", "hsv_h", "warmup_epochs")
 
 
@@ -23,6 +25,8 @@ def claim(document: Document) -> float:
 
 def lift(reader: Reader) -> TrainingConfig:
     """The training arguments."""
+    if count(reader.document, OLDER) >= 2:
+        return _hyper_parameters(reader)
     optimizer = reader.text("optimizer", default="auto", note=VERSION)
     automatic = optimizer.value == "auto" or reader.document.get("optimizer") is None or optimizer.raw == "auto"
     named: Fields = {"optimizer": optimizer} if automatic else optimizer_settings(optimizer)
@@ -42,6 +46,21 @@ def lift(reader: Reader) -> TrainingConfig:
             "ultralytics.lr0": reader.number("lr0"),
             "ultralytics.optimizer_auto": optimizer.becomes(True) if automatic and optimizer.known else reader.constant(automatic),
         },
+    )
+
+
+def _hyper_parameters(reader: Reader) -> TrainingConfig:
+    """The `hyp.yaml` of YOLOv5 and YOLOv7: rates and losses; optimizer, batch and epochs are the command line's. AMP is always on."""
+    note = "YOLOv5 and YOLOv7 train in fp16 autocast on GPUs"
+    amp = reader.constant("fp16", note)
+    return TrainingConfig(
+        dialect="ultralytics",
+        files=(reader.path,),
+        **autocast(amp, "fp16", note=note),
+        **torch_scaler(amp),
+        lr=reader.number("lr0"),
+        weight_decay=reader.number("weight_decay"),
+        domain=reader.constant("vision", VERSION),
     )
 
 

@@ -143,7 +143,8 @@ def _cells(file: str, text: str) -> list[_Cell]:
         raise UnreadableInput(f"{file}: not a notebook: {error}") from None
     found = document.get("cells") if isinstance(document, dict) else None
     if found is None and isinstance(document, dict) and isinstance(document.get("worksheets"), list):  # nbformat 3
-        found = [cell for sheet in document["worksheets"] if isinstance(sheet, dict) for cell in sheet.get("cells") or []]
+        sheets = [sheet.get("cells") for sheet in document["worksheets"] if isinstance(sheet, dict)]
+        found = [cell for cells in sheets if isinstance(cells, list) for cell in cells]
     if not isinstance(found, list):
         raise UnreadableInput(f"{file}: not a notebook: it has no list of cells", "Save it again from Jupyter.")
     language = _language(document.get("metadata"))

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+import ast
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
 
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from mpdoctor.check.scripts import lint_script
+from mpdoctor.check.splice import splice
 from mpdoctor.core.errors import MpdoctorError
 
 FIXTURES = Path(__file__).parents[3] / "fixtures" / "scripts"
 TEXTS = [path.read_text() for path in sorted(FIXTURES.rglob("*.py"))]
 LINES = sorted({line for text in TEXTS for line in text.split("\n")})
-QUICK = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+QUICK = settings(max_examples=int(os.environ.get("MPDOCTOR_FUZZ", "60")), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 FRAGMENTS = (
     "x", "self", "y.grad", "loss", "scaler", "optimizer", "model", "torch", "F", "mask", "1e-12", "-1e9", "2", "None", "torch.float16",
     "lambda: x", "*x", "[x]", "{}",
@@ -105,6 +108,7 @@ JSON = st.recursive(
 
 @QUICK
 @given(JSON)
+@example({"worksheets": [{"cells": 1}]})
 def test_random_notebooks_are_judged_or_refused(document):
     judged(json.dumps(document), "n.ipynb")
 
@@ -131,3 +135,17 @@ def test_rules_load_without_heavy_imports():
     code = "import sys; from mpdoctor.check.scripts import lint_script; lint_script('t.py', 'import torch'); print('\\n'.join(sys.modules))"
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
     assert {"torch", "numpy", "pandas", "transformers", "yaml", "rich", "typer"}.isdisjoint(loaded)
+
+
+@QUICK
+@given(programs())
+def test_repaired_random_programs_are_valid(text):
+    try:
+        found = lint_script("t.py", text).findings
+    except MpdoctorError:
+        return
+    for finding in found:
+        if finding.remedy and finding.remedy.edits:
+            after, made = splice(text, finding.remedy.edits)
+            assert len(made) == len(finding.remedy.edits)
+            ast.parse(after)

@@ -47,6 +47,8 @@ _MESSAGE = {
 
 
 def _check(run: CheckSubject) -> Iterator[Hit]:
+    if run.dialect == "ultralytics" and not run.config.setting("ultralytics.optimizer_auto").known:
+        return  # YOLOv5 and YOLOv7 go on without
     if run.dialect in _MESSAGE and run.computes_in == "fp16":
         what, message = _MESSAGE[run.dialect]
         yield Hit(

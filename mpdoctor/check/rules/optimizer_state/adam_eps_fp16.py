@@ -50,7 +50,8 @@ from mpdoctor.core.rule import Hit, Rule
 def _check(run: CheckSubject) -> Iterator[Hit]:
     config = run.config
     in_fp16 = config.optimizer_state_dtype.value == "fp16" or (config.param_dtype.value == "fp16" and config.master_dtype.value == "none")
-    if not in_fp16 or not run.adam or run.trains_adapters or config.eps.value is None or config.eps.value >= 5.96e-8:
+    # Optimizers with quantised moments take them apart, and step, in fp32.
+    if not in_fp16 or config.optimizer_family.value != "adam" or run.trains_adapters or config.eps.value is None or config.eps.value >= 5.96e-8:
         return
     blamed = config.eps if config.eps.explicit else config.param_dtype
     yield Hit(

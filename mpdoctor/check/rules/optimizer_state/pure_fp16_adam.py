@@ -49,8 +49,10 @@ from mpdoctor.core.rule import Hit, Rule
 def _check(run: CheckSubject) -> Iterator[Hit]:
     config = run.config
     if config.precision_mode.value == "pure_lowp" and run.computes_in == "fp16" and run.adam and not run.trains_adapters:
+        whole = config.optimizer_family.value == "adam"  # else the moments are quantised, and no fp16 numbers
         yield Hit(
-            message=f"{shown(config.compute_dtype)}: Adam on fp16 weights and moments loses updates below 1/4096 of a weight, and g^2 underflows",
+            message=f"{shown(config.compute_dtype)}: Adam on fp16 weights {'and moments ' if whole else ''}loses updates below 1/4096 of a weight"
+            + (", and g^2 underflows" if whole else ""),
             setting=config.compute_dtype,
             remedy=Remedy(text="Keep weights and moments in fp32 and compute under autocast."),
         )
