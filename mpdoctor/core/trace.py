@@ -205,6 +205,8 @@ class StepTrace:
     """An overflow of 16 bits that made nothing else bad: what is divided by it is 0."""
     cut_by: tuple[tuple[str, str], ...] = ()
     """(parameter, op) where every way from the loss to the parameter leads through an op whose derivative is 0 everywhere (`round`)."""
+    divided_again: float | None = None
+    """Loss scale by which the gradients that the optimizer got had been divided twice."""
     update_undone: float | None = None
     """Share of the optimizer's update of all weights (projected) that was gone again when the step was over; None without an update."""
     ops: int = 0

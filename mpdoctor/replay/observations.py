@@ -336,6 +336,11 @@ def not_optimized(recording: Recording) -> tuple[str, ...]:
     return tuple(sorted(names)) if total and 2 * sum(t.numel for t in stats if t.name in names) > total else ()
 
 
+def divided_again(recording: Recording) -> tuple[int, float] | None:
+    """(step, loss scale) of the first traced step whose gradients were divided by the loss scale twice."""
+    return next(((n, t.divided_again) for n, t in sorted(recording.traces.items()) if t.divided_again is not None), None)
+
+
 def update_undone(recording: Recording) -> float | None:
     """Share of the optimizer's update that is gone again at the end of the last traced step, when next to nothing of it is left."""
     share = recording.trace.update_undone if recording.trace and recording.failing_step is None else None

@@ -108,6 +108,9 @@ def _of_the_run(recording: Recording) -> Iterator[Symptom]:
     if left_out:
         detail = f"the optimizer steps on gradients that are {left_out[0].scale_not_applied:g} times too small"
         yield Symptom(id=SymptomId.GRAD_NORM_COLLAPSE, step=left_out[0].step, detail=detail)
+    if (twice := seen.divided_again(recording)) is not None:
+        detail = f"the optimizer steps on gradients that are {twice[1]:g} times too small"
+        yield Symptom(id=SymptomId.GRAD_NORM_COLLAPSE, step=twice[0], detail=detail)
     outside = seen.not_optimized(recording)
     if outside:
         yield Symptom(id=SymptomId.WEIGHTS_NOT_MOVING, detail=f"{len(outside)} parameters with gradients are in no optimizer, first {outside[0]}")

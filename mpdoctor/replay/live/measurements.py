@@ -22,6 +22,8 @@ from mpdoctor.replay.live.training_loop import Tracing, run
 from mpdoctor.replay.live.zero_derivative import cut_parameters
 
 LOW = (torch.float16, torch.bfloat16)
+_TELLING_SCALE = 16.0
+"""Loss scale from which a gradient divided by it twice cannot be taken for a clipped one."""
 _MIN_ADDITIONS = 8
 """A 16-bit tensor that is added to less often in a step is no accumulator."""
 
@@ -41,13 +43,14 @@ class TraceCollector:
         self._grads: dict[str, tuple[torch.Tensor, float]] = {}
         self._updated: dict[str, torch.Tensor] = {}
         self._cut: dict[str, str] = {}
+        self._divided_again: float | None = None
 
     def before(self, session: Session, step: int) -> None:
         """Copy the weights, to see which of them the step changes."""
         if not self._wants(step):
             return
         self._before = {n: p.detach().clone() for n, p in session.model.named_parameters()}
-        self._grads, self._updated, self._cut = {}, {}, {}
+        self._grads, self._updated, self._cut, self._divided_again = {}, {}, {}, None
 
     def before_backward(self, session: Session, step: int, loss: torch.Tensor) -> None:
         """Which parameters this backward pass cannot reach with a gradient that is not zero."""
@@ -55,7 +58,9 @@ class TraceCollector:
             self._cut |= cut_parameters(loss, {id(p): n for n, p in session.model.named_parameters()})
 
     def after_update(self, session: Session, step: int) -> None:
-        """Remember the weights as the optimizer left them."""
+        """Remember the weights as the optimizer left them, and whether the gradients had lost the loss scale twice."""
+        if self._wants(step):
+            self._divided_again = self._divided_again or self._twice(session)
         if self._wants(step) and (session.after_step is not None or session.step is not None):
             self._updated = {n: p.detach().clone() for n, p in session.model.named_parameters()}
 
@@ -92,9 +97,22 @@ class TraceCollector:
             absorbed=tuple(Absorbed(name=a.name, dtype=a.dtype, op=a.op, share=a.share, source=source_line(a.stack)) for a in seen.absorbed.values()),
             swallowed=swallowed(tracer, step) if origin is None else None,
             cut_by=tuple(sorted(self._cut.items())),
+            divided_again=self._divided_again,
             update_undone=self._undone(session) if self._wants(step) else None,
             ops=seen.ops,
         )
+
+    def _twice(self, session: Session) -> float | None:
+        """The loss scale, when what the optimizer got is the gradient divided by it twice."""
+        for name, parameter in session.model.named_parameters():
+            then, scale = self._grads.get(name, (None, 1.0))
+            now = parameter.grad
+            if then is None or now is None or scale < _TELLING_SCALE or now.shape != then.shape or now.layout is not torch.strided:
+                continue
+            before, after = float(then.double().norm()), float(now.detach().double().norm())
+            if before > 0 and math.isfinite(before) and math.isfinite(after):
+                return scale if abs(after * scale * scale / before - 1) < 1e-2 else None
+        return None
 
     def _undone(self, session: Session) -> float | None:
         """Share of the optimizer's update that what came after it took back."""
