@@ -13,6 +13,7 @@ from mpdoctor.core.errors import NothingToJudge
 from mpdoctor.core.evidence import Evidence, EvidenceKind
 from mpdoctor.core.finding import Severity
 from mpdoctor.core.location import FileSpan
+from mpdoctor.core.progress import SILENT, Progress
 from mpdoctor.replay.activation_range import ActivationRange
 from mpdoctor.replay.autopsy.result import AutopsyResult, TensorStats
 from mpdoctor.replay.autopsy.series import SeriesResult, autopsy_series
@@ -37,6 +38,9 @@ class CheckpointEvidence:
     activations: ActivationRange | None = None
     """What one forward pass made, where a model could be built for a run in fp16."""
 
+    progress: Progress = SILENT
+    """Told of the other checkpoints of the run, when they are read."""
+
     @cached_property
     def settings(self) -> dict[str, Any]:
         """The run's settings, as far as the checkpoint tells."""
@@ -51,7 +55,14 @@ class CheckpointEvidence:
         members = self.checkpoint.extra.get("series") if self.checkpoint is not None else None
         if self.checkpoint is None or not isinstance(members, list) or len(members) < 2:
             return None
-        return autopsy_series(members_of(self.checkpoint.path.parent))
+        members = members_of(self.checkpoint.path.parent)
+        self.progress.start("reading the run's checkpoints", len(members))
+
+        def reading(done: int, _total: int, name: str) -> None:
+            self.progress.advance(1 if done else 0)
+            self.progress.note(name)
+
+        return autopsy_series(members, progress=reading)
 
     @property
     def compute(self) -> str | None:

@@ -98,7 +98,7 @@ def _judge_files(options: Options, progress: Progress) -> tuple[CheckpointEviden
             raise no_checkpoint from None
     result = autopsy(checkpoint, progress=_bytes_read(progress)) if checkpoint is not None else None
     asked = {"fp32": "float32", "bf16": "bfloat16", "fp16": "float16"}.get(options.precision)
-    evidence = CheckpointEvidence(checkpoint=checkpoint, autopsy=result, history=history, asked=asked)
+    evidence = CheckpointEvidence(checkpoint=checkpoint, autopsy=result, history=history, asked=asked, progress=progress)
     judged = judge_checkpoint(evidence)
     keep = tuple(f for f in judged.findings if selected(f.code, f.slug, select=options.select, ignore=options.ignore))
     return evidence, replace_findings(judged, keep)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -12,6 +13,8 @@ from mpdoctor.core.errors import NothingToJudge, UnreadableInput
 from mpdoctor.replay.checkpoints.checkpoint import Checkpoint, Problem, ProblemKind
 from mpdoctor.replay.checkpoints.files import Refused, names_in, open_regular, read_at, size_of
 
+_DEPTH, _FOLDERS = 3, 200
+"""Levels, and folders of each, that are searched for a checkpoint below a folder that is none."""
 HEAD_BYTES = 4096
 """How much of a file's start its recognition may look at."""
 
@@ -71,7 +74,7 @@ def open_checkpoint(path: Path) -> Checkpoint:
     except Refused as refused:
         problem = refused.problem
         place = str(path) if problem.file == path else f"{path}: {problem.file.name}"
-        raise UnreadableInput(f"{place}: {problem.text}", _way_out(problem)) from None
+        raise UnreadableInput(f"{place}: {problem.text}", _below(path) or _way_out(problem)) from None
     if _says_nothing(found):
         what = found.problems[0].text if found.problems else "it holds no tensors, no settings and no log"
         raise NothingToJudge(f"{path}: {what}", "Pass a checkpoint with weights, optimizer state or a training log.")
@@ -127,6 +130,22 @@ def read_part(path: Path, problems: list[Problem]) -> Checkpoint | None:
         return None
     problems.extend(part.problems)
     return part
+
+
+def _below(folder: Path) -> str | None:
+    """Which checkpoint to pass instead of a folder that only leads to it, or None."""
+    level = [folder]
+    for _ in range(_DEPTH):
+        try:
+            level = [inner for place in level[:_FOLDERS] for inner in sorted(place.iterdir()) if inner.is_dir() and not inner.is_symlink()]
+        except OSError:
+            return None
+        for place in level[:_FOLDERS]:
+            with suppress(Refused, OSError):
+                seen = look_at(place)
+                if any(f.folder and f.read is not None and f.recognise(seen) > 0 for f in all_formats()):
+                    return f"There is a checkpoint below it: {place}"
+    return None
 
 
 def _way_out(problem: Problem) -> str:

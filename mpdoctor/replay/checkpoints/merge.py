@@ -98,8 +98,8 @@ class Folder:
             self.extra["optimizer_steps"] = steps
 
     def missing(self, name: str, why: str) -> None:
-        """Note that a file is missing."""
-        self.problems.append(Problem(kind=ProblemKind.MISSING, file=self.path / name, text=why))
+        """Note that a file is missing, and how that is known."""
+        self.problems.append(Problem(kind=ProblemKind.MISSING, file=self.path / name, text=f"is missing: {why}"))
 
     def checkpoint(self, name: str) -> Checkpoint:
         """The whole folder as a checkpoint."""

@@ -17,6 +17,7 @@ from safetensors.torch import save_file
 from mpdoctor.core.errors import NothingToJudge, UnreadableInput
 from mpdoctor.replay.autopsy import autopsy
 from mpdoctor.replay.autopsy.series import autopsy_series
+from mpdoctor.replay.checkpoint_evidence import CheckpointEvidence
 from mpdoctor.replay.checkpoints import Checkpoint, ProblemKind, Role, open_checkpoint, settings_from
 from mpdoctor.replay.checkpoints.series import members_of, step_of
 from mpdoctor.replay.history import read_history
@@ -372,3 +373,34 @@ def test_what_may_not_be_read_is_refused(tmp_path: Path, sharded_folder: Build, 
 def test_names_with_spaces_and_unicode(tmp_path: Path, sharded_folder: Build) -> None:
     folder = sharded_folder(tmp_path / "mein Modell – 测试 ✓")
     assert len(autopsy(open_checkpoint(folder)).tensors) == 3
+
+
+def test_a_folder_that_leads_to_a_checkpoint_names_it(tmp_path: Path) -> None:
+    inner = tmp_path / "runs" / "seed 1" / "checkpoint-5"
+    inner.mkdir(parents=True)
+    save_file({"w": torch.ones(2, 2)}, inner / "model.safetensors")
+    with pytest.raises(UnreadableInput) as refused:
+        open_checkpoint(tmp_path)
+    assert refused.value.hint == f"There is a checkpoint below it: {inner.parent}"
+
+
+def test_the_other_checkpoints_of_a_run_are_read_with_progress(tmp_path: Path) -> None:
+    class Seen:
+        tasks: list[tuple[str, int | None]] = []  # noqa: RUF012
+        notes: list[str] = []  # noqa: RUF012
+
+        def start(self, task: str, total: int | None = None) -> None:
+            self.tasks.append((task, total))
+
+        def advance(self, amount: int = 1) -> None: ...
+
+        def note(self, text: str) -> None:
+            self.notes.append(text)
+
+    for step in (1, 2, 3):
+        (tmp_path / f"checkpoint-{step}").mkdir()
+        save_file({"w": torch.ones(2, 2)}, tmp_path / f"checkpoint-{step}" / "model.safetensors")
+    evidence = CheckpointEvidence(checkpoint=open_checkpoint(tmp_path), progress=Seen())
+    assert evidence.series is not None
+    assert Seen.tasks == [("reading the run's checkpoints", 3)]
+    assert Seen.notes == ["checkpoint-1", "checkpoint-2", "checkpoint-3"]

@@ -126,6 +126,7 @@ CASES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
         {"weights": {"w": ones.bfloat16()}, "moments": (ones, ones)},
         {"weights": {"w": ones.bfloat16()}, "moments": (ones.bfloat16(), ones.bfloat16())},
     ),
+    "RUN727": ({"weights": {"w": torch.zeros(4, 4)}}, {"weights": {"w": torch.zeros(4, 4), "x": torch.ones(4, 4), "y": torch.ones(4, 4)}}),
     "RUN801": ({"log": rows(loss=[*falling, NAN, NAN])}, {"log": rows(loss=[*falling[:3], NAN, *falling[3:]])}),
     "RUN802": ({"log": rows(loss=[4.0, 3.0, 9.0, 40.0, 200.0, NAN])}, {"log": rows(loss=falling)}),
     "RUN803": ({"log": rows(loss=[4.0] * 4, grad_norm=[0.0] * 4), "args": FP16}, {"log": rows(loss=[4.0] * 4, grad_norm=[0.1] * 4), "args": FP16}),
@@ -247,3 +248,29 @@ def test_a_series_names_first_bad_and_last_good(tmp_path: Path) -> None:
     for step in (10, 20):
         checkpoint(good / f"checkpoint-{step}", step=step)
     assert "RUN722" not in {f.code for f in judge(good).findings}
+
+
+def named(path: Path, code: str) -> str | None:
+    return next((f.message for f in judge(path).findings if f.code == code), None)
+
+
+def test_a_file_of_zeros_is_no_model(tmp_path: Path) -> None:
+    layers = {f"layers.{i}.weight": torch.zeros(4, 4) for i in range(3)} | {"head.weight": torch.ones(4, 4)}
+    assert named(checkpoint(tmp_path / "run", layers), "RUN727") == "3 of 4 matrices are exactly zero (layers.0.weight and 2 more)"
+
+
+def test_placeholders_of_sharded_weights_are_no_model(tmp_path: Path) -> None:
+    weights = {f"layers.{i}.weight": torch.empty(0) for i in range(3)} | {"head.bias": torch.ones(4)}
+    assert named(checkpoint(tmp_path / "run", weights), "RUN727") == "3 of 4 tensors are empty (layers.0.weight and 2 more)"
+
+
+def test_a_zero_layer_among_others_is_meant(tmp_path: Path) -> None:
+    weights = {"zero_conv.weight": torch.zeros(4, 4), "a.weight": torch.ones(4, 4), "b.weight": torch.ones(4, 4), "bias": torch.zeros(4)}
+    assert named(checkpoint(tmp_path / "run", weights), "RUN727") is None
+
+
+def test_a_scale_that_fell_to_nothing_is_told_as_a_symptom(tmp_path: Path) -> None:
+    path = checkpoint(tmp_path / "run", args={"fp16": True}, scaler={"scale": 2.0**-30, "_growth_tracker": 0, "growth_interval": 2000})
+    finding = next(f for f in judge(path).findings if f.code == "RUN703")
+    assert finding.remedy is not None
+    assert finding.remedy.text.startswith("Find what makes the gradients non-finite")

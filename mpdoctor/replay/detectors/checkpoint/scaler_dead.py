@@ -32,7 +32,7 @@ import math
 from collections.abc import Iterator
 
 from mpdoctor.core.cause import Exclusion
-from mpdoctor.core.finding import Confidence, Severity
+from mpdoctor.core.finding import Confidence, Remedy, Severity
 from mpdoctor.core.rule import Hit, Rule
 from mpdoctor.replay.checkpoint_evidence import CheckpointEvidence, at, saw
 
@@ -51,7 +51,10 @@ def check(evidence: CheckpointEvidence) -> Iterator[Hit | Exclusion]:
         yield Hit(message=text, at=at(path, "scale"), evidence=facts)
     elif 0 < state.scale < 1:
         text = f"the loss scale has fallen to {state.scale:.3g}: gradients were non-finite at every scale, so the overflow is not the scale's doing"
-        yield Hit(message=text, at=at(path, "scale"), evidence=facts, confidence=Confidence.MEDIUM)
+        remedy = Remedy(
+            text="Find what makes the gradients non-finite: replay the failing steps (with a recipe, where the model is not built from files)."
+        )
+        yield Hit(message=text, at=at(path, "scale"), evidence=facts, remedy=remedy, confidence=Confidence.MEDIUM)
     elif state.scale == 1 and state.dynamic is not False and state.growth_interval is not None:
         text = "the dynamic loss scale stands at 1: it was halved at least 16 times"
         yield Hit(message=text, at=at(path, "scale"), evidence=facts, severity=Severity.WARNING, confidence=Confidence.LOW)
