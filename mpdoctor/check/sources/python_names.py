@@ -88,8 +88,9 @@ def _bindings(scope: _Scope) -> Iterator[tuple[str, ast.stmt | None, ast.expr | 
                 continue
             case ast.Name(id=name, ctx=ast.Store() | ast.Del()):
                 yield name, None, None
-            case ast.Subscript(value=ast.Name(id=name), ctx=ast.Store() | ast.Del()) | ast.Call(
-                func=ast.Attribute(value=ast.Name(id=name), attr="update" | "pop" | "setdefault" | "clear" | "append" | "extend")
+            case (
+                ast.Subscript(value=ast.Name(id=name), ctx=ast.Store() | ast.Del())
+                | ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr="update" | "pop" | "setdefault" | "clear" | "append" | "extend"))
             ):
                 yield name, None, None  # what was assigned is changed in place
             case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):

@@ -133,6 +133,10 @@ def _statements(text: str, path: str) -> list[tuple[list[_Raw], str]]:
             if char == "\n":
                 for delimiter in heredocs:
                     end = _after_heredoc(text, at, delimiter)
+                    if found and found[-1][0][0].text == "read":  # `read -r -d '' NAME <<EOF`: the text is the variable's value
+                        last = found[-1][0][-1]
+                        body = _inside(text, at, text.rfind("\n", at, end - 1) + 1, line + 1, at, path)
+                        found.append(([_Raw(f"{last.text}=", last.line, last.column, body)], ""))
                     line, at = line + text.count("\n", at, end), end
                 heredocs = []
                 line, start_of_line = line + 1, at
