@@ -14,14 +14,18 @@ from mpdoctor.check.dialect import dialects
 from mpdoctor.check.hf_arguments import V4_KEYS
 from mpdoctor.check.pipeline import Options, check_files
 from mpdoctor.check.reader import Reader
+from mpdoctor.check.repair import repairs
 from mpdoctor.check.report import made_report
 from mpdoctor.check.sources.json_ import parse as parse_json
 from mpdoctor.check.sources.load import load
+from mpdoctor.core.device import GpuInfo, Reading
 from mpdoctor.core.errors import MpdoctorError
 from mpdoctor.core.jsonable import to_json
+from mpdoctor.core.location import DeviceRef
 
 COUNT = int(os.environ.get("MPDOCTOR_FUZZ", "80"))
 FIXTURES = [path for path in sorted((Path(__file__).parents[2] / "fixtures" / "configs").glob("*/*")) if path.is_file()]
+A100 = GpuInfo(ref=DeviceRef(name="A100"), vendor="nvidia", source="table", compute_capability=Reading((8, 0)))
 MORE = settings(max_examples=COUNT, deadline=None, suppress_health_check=list(HealthCheck), database=None)
 NAMES = st.sampled_from(["a.yaml", "a.json", "a.toml", "a.py", "a.sh", "a.ipynb", "a", "a.yml"])
 
@@ -29,7 +33,7 @@ NAMES = st.sampled_from(["a.yaml", "a.json", "a.toml", "a.py", "a.sh", "a.ipynb"
 def survives(folder: Path, name: str, content: bytes) -> None:
     path = folder / name
     path.write_bytes(content)
-    options = Options()
+    options = Options(gpus=(A100,))
     try:
         result = check_files([str(path)], options)
     except MpdoctorError as error:
@@ -41,6 +45,12 @@ def survives(folder: Path, name: str, content: bytes) -> None:
     for finding in report.findings:
         assert finding.message
         assert len(finding.fingerprint) == 16
+    for _ in range(5):
+        planned = repairs(result.findings, result.documents)
+        for repair in planned:
+            repair.write()
+        result = check_files([str(path)], options) if planned else result
+    assert not planned, "repairing comes to an end"
 
 
 @MORE

@@ -272,4 +272,5 @@ def test_a_variable_as_value_leaves_nothing_else_open():
 def test_a_here_document_that_is_read_into_a_variable_is_its_value():
     text = "read -r -d '' ARGS <<EOF\ntrain.py \\\n  --lr 1e-4 \\\n  --bf16\nEOF\ncat <<EOF\n--fp16\nEOF\npython $ARGS --eps 1e-6\n"
     document = load("run.sh", "#!/bin/bash\n" + text)[-1]
-    assert {key: (node.raw, node.line) for key, node in document.root.mapping.items()} == {"lr": ("1e-4", 4), "bf16": ("true", 5), "eps": ("1e-6", 10)}
+    found = {key: (node.raw, node.line) for key, node in document.root.mapping.items()}
+    assert found == {"lr": ("1e-4", 4), "bf16": ("true", 5), "eps": ("1e-6", 10)}
