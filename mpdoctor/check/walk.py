@@ -8,9 +8,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from mpdoctor.check.sources.text import MAX_BYTES
+
 SUFFIXES = frozenset((".yaml", ".yml", ".json", ".jsonc", ".toml", ".py", ".ipynb", ".sh", ".slurm", ".sbatch"))
 LARGEST = 1 << 20
-"""Bytes; larger files met on a walk are data, not configs. A file that is named is read up to its source's own limit."""
+"""Bytes; larger files met on a walk are data, not configs. Notebooks hold pictures and may be larger, and a file that is named is read up to
+its source's own limit."""
 MAX_DEPTH = 25
 _SKIPPED = frozenset(("node_modules", "__pycache__", "venv", "site-packages", "wandb", "mlruns", "dist", "build"))
 _CHECKPOINT_MARKS = ("trainer_state.json", "training_args.bin", "scaler.pt", "optimizer.pt", "adapter_config.json")
@@ -59,7 +62,7 @@ def _walk(folder: Path, ignored: list[tuple[Path, Any]], depth: int) -> Iterator
             continue
         if is_folder and depth < MAX_DEPTH and not (path / "pyvenv.cfg").exists():
             yield from _walk(path, ignored, depth + 1)
-        elif is_file and path.suffix.lower() in SUFFIXES and entry.stat().st_size <= LARGEST:
+        elif is_file and (suffix := path.suffix.lower()) in SUFFIXES and entry.stat().st_size <= (MAX_BYTES if suffix == ".ipynb" else LARGEST):
             yield path
 
 

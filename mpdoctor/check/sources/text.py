@@ -11,6 +11,8 @@ from mpdoctor.core.errors import UnreadableInput
 
 MAX_BYTES = 8 << 20
 """Largest file that is read as a config. The largest real one seen is 11 KB; logs inside `trainer_state.json` reach megabytes."""
+MAX_NOTEBOOK = 64 << 20
+"""Largest notebook: its pictures are in it."""
 
 
 def read_text(path: str) -> str:
@@ -18,19 +20,21 @@ def read_text(path: str) -> str:
 
     Raises UnreadableInput for what is missing, no regular file, unreadable, too large, binary, or not UTF-8.
     """
-    data = sys.stdin.buffer.read(MAX_BYTES + 1) if path == "-" else _bytes(path)
-    if len(data) > MAX_BYTES:
-        raise UnreadableInput(f"{path}: larger than {MAX_BYTES >> 20} MB, which no training config is", "Name the config itself.")
+    limit = MAX_NOTEBOOK if path.endswith(".ipynb") else MAX_BYTES
+    data = sys.stdin.buffer.read(limit + 1) if path == "-" else _bytes(path, limit)
+    if len(data) > limit:
+        what, hint = ("notebook", "Clear its outputs.") if limit == MAX_NOTEBOOK else ("training config", "Name the config itself.")
+        raise UnreadableInput(f"{path}: larger than {limit >> 20} MB, which no {what} is", hint)
     return decode(data, path)
 
 
-def _bytes(path: str) -> bytes:
+def _bytes(path: str, limit: int) -> bytes:
     try:
         # Opening a FIFO or a device would block or never end.
         if not stat.S_ISREG(os.stat(path).st_mode):  # noqa: PTH116  (Path.stat costs the same; the mode is what matters)
             raise UnreadableInput(f"{path}: not a regular file")
         with Path(path).open("rb") as file:
-            return file.read(MAX_BYTES + 1)
+            return file.read(limit + 1)
     except FileNotFoundError:
         raise UnreadableInput(f"{path}: no such file", "Check the path; relative paths start at the current folder.") from None
     except (OSError, ValueError) as error:

@@ -274,3 +274,10 @@ def test_a_here_document_that_is_read_into_a_variable_is_its_value():
     document = load("run.sh", "#!/bin/bash\n" + text)[-1]
     found = {key: (node.raw, node.line) for key, node in document.root.mapping.items()}
     assert found == {"lr": ("1e-4", 4), "bf16": ("true", 5), "eps": ("1e-6", 10)}
+
+
+def test_a_notebook_may_be_larger_than_a_config(tmp_path):
+    cell = {"cell_type": "code", "source": "a = TrainingArguments(output_dir='x')\n", "outputs": [{"data": {"image/png": "A" * 9_000_000}}]}
+    path = tmp_path / "train.ipynb"
+    path.write_text(json.dumps({"cells": [cell]}))
+    assert [document.constructor for document in load(str(path))] == ["TrainingArguments"]
