@@ -156,8 +156,8 @@ class _Module:
                     return self.node(-inner.value, expression)
             case ast.BinOp():
                 return self.computed(expression, depth)
-            case ast.Attribute():
-                # torch.float16, ScheduleType.COSINE: the last part tells.
+            case ast.Attribute() if self.scopes is None or self.scopes.is_imported(expression):
+                # torch.float16, ScheduleType.COSINE: the last part tells. (`args.precision` tells nothing.)
                 return self.node(ast.unparse(expression), expression)
             case _:
                 pass

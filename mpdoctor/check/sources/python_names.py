@@ -22,6 +22,8 @@ class Names:
         self.parents: dict[ast.AST, ast.AST] = {child: node for node in ast.walk(tree) for child in ast.iter_child_nodes(node)}
         self._bindings: dict[ast.AST, dict[str, list[tuple[ast.stmt | None, ast.expr | None]]]] = {}
         self._statements = set(tree.body)
+        imports = (node for node in ast.walk(tree) if isinstance(node, (ast.Import, ast.ImportFrom)))
+        self._imported = {alias.asname or alias.name.partition(".")[0] for node in imports for alias in node.names}
 
     def value(self, name: ast.Name) -> ast.expr | None:
         """The expression that a name stands for at the place where it is used, or None."""
@@ -34,6 +36,12 @@ class Names:
             inside = True
             scope = self._scope(scope) if scope is not self.tree else None
         return None
+
+    def is_imported(self, expression: ast.expr) -> bool:
+        """Whether a dotted expression starts at an imported name, so that what it says is a constant of a library."""
+        while isinstance(expression, ast.Attribute):
+            expression = expression.value
+        return isinstance(expression, ast.Name) and expression.id in self._imported
 
     def _decided(self, bound: list[tuple[ast.stmt | None, ast.expr | None]], name: ast.Name, *, inside: bool) -> ast.expr | None:
         if len(bound) == 1:

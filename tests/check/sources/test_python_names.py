@@ -109,3 +109,12 @@ def test_a_value_that_several_constructions_share_keeps_its_place(tmp_path):
     for document in load(str(path)):
         node = document.root.get("target_modules.0")
         assert lines[node.line - 1][node.column - 1 :].startswith("'q'")
+
+
+@pytest.mark.parametrize(
+    ("value", "told"), [("torch.float16", True), ("Kind.COSINE", True), ("args.dtype", False), ("self.config.dtype", False), ("f().dtype", False)]
+)
+def test_an_attribute_tells_something_only_of_a_library(value, told):
+    code = f"import torch\nfrom own import Kind\nSFTConfig(output_dir='x', torch_dtype={value})\n"
+    (document,) = [d for d in load("train.py", code) if d.constructor]
+    assert bool(document.root.mapping["torch_dtype"].pending) is not told
