@@ -53,6 +53,8 @@ class Growth:
     first: float
     last: float
     steps: int
+    without_updates: bool = False
+    """Whether `first` is what the same batches give with the weights left alone, and not an earlier value."""
 
     @property
     def rate(self) -> float:
@@ -60,6 +62,8 @@ class Growth:
         return float((self.last / self.first) ** (1 / self.steps))
 
     def __str__(self) -> str:
+        if self.without_updates:
+            return f"{self.what} ends at {self.last:.4g}; without any update the same batches give {self.first:.4g}"
         count = "1 step" if self.steps == 1 else f"{self.steps} steps"
         pace = f", {self.rate:.3g} times a step" if self.steps > 1 else ""
         return f"{self.what} grew {self.last / self.first:.3g} times in {count} ({self.first:.4g} to {self.last:.4g}{pace})"
@@ -122,7 +126,7 @@ def diverging(recording: Recording) -> Growth | None:
     compared = len(unmoved) == len(losses)
     start, end = _median(unmoved[-quarter:] if compared else losses[:quarter]), _median(losses[-quarter:])
     if start > 0 and end > (WORSE_THAN_IDLE if compared and recording.optimizers == 1 else DIVERGED) * start:
-        return Growth("the loss", start, end, len(losses) - 1)
+        return Growth("the loss", start, end, len(losses) - 1, without_updates=compared)
     dead = next((i for i, s in enumerate(recording.steps) if s.grad_norm == 0.0), None)
     if dead is None or dead < 2 or any(s.grad_norm != 0.0 for s in recording.steps[dead:]):
         return None
@@ -182,6 +186,11 @@ def made_by_hand(origin: NonFinite) -> bool:
 def rescaled_gradient(recording: Recording) -> tuple[int, Rescaled] | None:
     """(step, gradient) of the first traced step whose loop scaled a gradient after several backward passes."""
     return next(((number, trace.rescaled) for number, trace in sorted(recording.traces.items()) if trace.rescaled is not None), None)
+
+
+def bad_learning_rate(recording: Recording) -> StepObservation | None:
+    """The first step with a learning rate that is not finite, or negative."""
+    return next((s for s in recording.steps if s.lr is not None and not (math.isfinite(s.lr) and s.lr >= 0)), None)
 
 
 def underflows(recording: Recording) -> bool:

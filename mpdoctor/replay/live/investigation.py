@@ -258,7 +258,8 @@ class Investigation:
         again = self._guarded("the place of the first bad value, once more", once_more)
         if again is None or again.spent:
             return recording
-        return replace(recording, origin_moved=moved(first, collector.origins.get(at), next((s.step for s in again.steps if failed(s)), None)))
+        words = moved(first, collector.origins.get(at), next((s.step for s in again.steps if failed(s)), None))
+        return replace(recording, origin_moved=words, deterministic=False if words else recording.deterministic)
 
     def _outliers(self, recording: Recording) -> Recording:
         """Single weights that are out of all proportion, where something grew too large."""

@@ -290,6 +290,8 @@ def _undefined(event: Event, call: Call, index: tuple[int, ...], operands: dict[
         "add": lambda: f"{x:g} + {operands.get('other', math.nan):g}",
     }
     backward = f" in the derivative of {_short(event.forward_op)}" if event.forward_op else ""
+    if "weight_norm" in name and operands.get("g", operands.get("v")) == 0.0:
+        return Mechanism.UNDEFINED, "a weight vector that is all zero has no direction: 0/0"
     if name in reasons and (name in ("reciprocal",) or not math.isnan(x)):
         return Mechanism.UNDEFINED, reasons[name]() + backward
     facts = ", ".join(f"{key} = {value:g}" for key, value in list(operands.items())[:3])

@@ -23,7 +23,8 @@ from mpdoctor.core.finding import Confidence, Severity
 from mpdoctor.core.location import Phase
 from mpdoctor.core.rule import Hit, Rule
 from mpdoctor.core.trace import Recording
-from mpdoctor.replay.observations import growth, taken
+from mpdoctor.replay.observations import bad_learning_rate, growth, taken
+from mpdoctor.replay.safe_forms import safe_form
 
 
 def check(recording: Recording) -> Iterator[Hit]:
@@ -48,17 +49,19 @@ def check(recording: Recording) -> Iterator[Hit]:
         )
         return
     explained = grown or recording.weight_outliers or recording.drifted or any("times the largest of the" in fact for fact in recording.row_facts)
-    if (wide_overflow and explained) or recording.origin_moved or not recording.baseline_fails:
+    if (wide_overflow and explained) or recording.origin_moved or not recording.baseline_fails or bad_learning_rate(recording):
         confidence = Confidence.LOW
     if origin.mechanism in ("empty-reduction", "impossible-target") or (origin.mechanism == "masked-row" and origin.whole_rows):
         confidence = Confidence.MEDIUM
-    where = f" in {origin.site.module}" if origin.site.module else ""
+    op = origin.site.op or ""
+    place = ([] if origin.why.startswith(op.removeprefix("aten.")) else [op]) + ([f"in {origin.site.module}"] if origin.site.module else [])
     later = f"; it does harm in {origin.hurts_at.op} ({origin.hurts_at.phase})" if origin.hurts_at else ""
     yield Hit(
-        message=f"{origin.site.op}{where}: {origin.why}{later}",
+        message=f"{' '.join(place)}: {origin.why}{later}" if place else f"{origin.why}{later}",
         at=origin.site,
         confidence=confidence,
         severity=Severity.WARNING if confidence is Confidence.LOW else None,
+        remedy=safe_form(origin),
     )
 
 

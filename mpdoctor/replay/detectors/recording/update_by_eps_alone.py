@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from mpdoctor.core.finding import Severity
+from mpdoctor.core.finding import Remedy, Severity
 from mpdoctor.core.rule import Hit, Rule
 from mpdoctor.core.trace import Recording
 from mpdoctor.replay.observations import eps_alone
@@ -34,7 +34,10 @@ def check(recording: Recording) -> Iterator[Hit]:
             message=f"{worst.name}: {worst.moment_zero_share:.0%} of the second moments are 0 ({', '.join(sorted(set(worst.moments.values())))}) "
             "where the first are not; "
             f"a step moves it by {worst.update_amax:.3g}, "
-            f"{(worst.update_amax or 0.0) / rate:.3g} times the learning rate"
+            f"{(worst.update_amax or 0.0) / rate:.3g} times the learning rate",
+            remedy=None
+            if worst.dtype in ("float16", "bfloat16")
+            else Remedy(text="Keep second moments so that small ones do not become 0 (fp32, or block-wise 8 bits with a floor), or raise eps."),
         )
 
 

@@ -57,7 +57,9 @@ def perform(lab: Lab) -> Judgement:
         named += f" ({', '.join(lines)})"
     if not without:
         lab.rows = rows
-        return GONE, f"{named} {'alone fail' if alone else 'carry it'}; the other {len(rest)} pass"
+        s = "s" if len(rows) == 1 else ""
+        does = f"alone fail{s}" if alone else f"carr{'ies' if s else 'y'} it"
+        return GONE, f"{named} {does}; the other {len(rest)} pass"
     return SAME, f"without {named} the batch still fails"
 
 
