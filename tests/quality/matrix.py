@@ -198,7 +198,7 @@ def miss(run: Run) -> str:
     if not run.truth:
         return f"  {run.kind} {run.name}: healthy, said {said}: {run.answer['text'][:160]}"
     wrong = "/".join(part for part, right in (("cause", run.cause_right), ("origin", run.origin_right)) if not right)
-    expected = f"{', '.join(run.truth['causes'])}, origin {_where(run.truth.get('raises') or run.truth['first_nonfinite'])}"
+    expected = f"{', '.join(run.truth['causes'])}, origin {_where(run.truth.get('raises') or run.truth.get('first_nonfinite'))}"
     return f"  {run.kind} {run.name}: {wrong}: expected {expected}; said {said}"
 
 

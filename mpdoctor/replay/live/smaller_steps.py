@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from mpdoctor.replay.live.changes import Changes
 from mpdoctor.replay.live.experiment import GONE, OTHER, SAME, Judgement, Lab
-from mpdoctor.replay.observations import DIVERGED, diverging
+from mpdoctor.replay.observations import DIVERGED, bad_learning_rate, diverging
 
 _FURTHER = 3
 """Steps beyond the failing one: smaller steps must not only delay the failure."""
@@ -15,6 +15,9 @@ _FURTHER = 3
 def obstacle(lab: Lab) -> str | None:
     """Needs a failure after at least one optimizer step, or a loss that diverges."""
     recording = lab.recording
+    rate = bad_learning_rate(recording)
+    if rate is not None:
+        return f"the learning rate is {rate.lr:g} in step {rate.step}, and no factor makes a rate of that"
     if diverging(recording) is not None:
         return None
     if recording.failing_step is None:

@@ -22,7 +22,7 @@ from mpdoctor.core.finding import Confidence, Severity
 from mpdoctor.core.location import Phase
 from mpdoctor.core.rule import Hit, Rule
 from mpdoctor.core.trace import Recording
-from mpdoctor.replay.observations import made_by_hand
+from mpdoctor.replay.observations import made_by_hand, scale_left_in
 
 
 def check(recording: Recording) -> Iterator[Hit]:
@@ -40,7 +40,11 @@ def check(recording: Recording) -> Iterator[Hit]:
         yield Hit(message=f"gradients overflow {at_scale} and are finite at a small one; {fixed}{high}", at=origin.site if origin else None)
     elif backward and origin is not None and origin.mechanism == "overflow" and origin.dtype == "float16" and recording.finite_at_scale_one is None:
         at_scale = f" at loss scale {step.scale:g}" if step.scale is not None else ", and the loop has no dynamic loss scale"
-        yield Hit(message=f"a gradient overflows fp16{at_scale}: {origin.why}{high}", at=origin.site, confidence=Confidence.MEDIUM)
+        yield Hit(
+            message=f"a gradient overflows fp16{at_scale}: {origin.why}{high}",
+            at=origin.site,
+            confidence=Confidence.LOW if scale_left_in(recording) else Confidence.MEDIUM,
+        )
 
 
 RULE = Rule(code="RUN301", severity=Severity.ERROR, cause="loss-scaling", check=check)
