@@ -49,6 +49,8 @@ def _number(label: Any, preprocessing: Preprocessing, sample: Sample) -> float |
 
 
 def _class(label: Any, preprocessing: Preprocessing, sample: Sample) -> int:
+    if label is None:
+        raise sample.refused("the label is empty")
     named = preprocessing.label_ids
     if isinstance(label, str) and label in named:
         return named[label]

@@ -1,6 +1,6 @@
 """Training data from a file: rows with the line that each one stands on.
 
-jsonl, json, csv, parquet, txt, and .pt batches (by the weights-only loader).
+jsonl, json, csv, parquet, arrow, txt, and .pt batches (by the weights-only loader).
 """
 
 from __future__ import annotations
@@ -68,7 +68,8 @@ class Sample:
 
     def refused(self, why: str, hint: str | None = None) -> UnreadableInput:
         """The message that this row cannot be used."""
-        return UnreadableInput(f"{self.place}: {why}", hint or f"The row's fields are {', '.join(self.values) or 'none'}.")
+        fields = ", ".join(f"{name} (empty)" if value is None else name for name, value in self.values.items())
+        return UnreadableInput(f"{self.place}: {why}", hint or f"The row's fields are {fields or 'none'}.")
 
 
 def with_nan(value: Any) -> Any:
@@ -108,6 +109,7 @@ def read_data(path: Path) -> Data:
         ".csv": _csv,
         ".tsv": _csv,
         ".parquet": _parquet,
+        ".arrow": _arrow,
         ".txt": _txt,
         ".pt": _pt,
         ".pth": _pt,
@@ -154,10 +156,19 @@ def _json(path: Path) -> Data:
     except RecursionError:
         raise UnreadableInput(f"{path}: nested too deeply", None) from None
     if isinstance(value, dict):
-        value = next((v for v in value.values() if isinstance(v, list)), [value])
+        value = _columns(value) or next((v for v in value.values() if isinstance(v, list)), [value])
     if not isinstance(value, list):
         raise UnreadableInput(f"{path}: holds {type(value).__name__}, not a list of objects", None)
     return Data(path, tuple(_row(v, path, None) for v in value))
+
+
+def _columns(value: dict[str, Any]) -> list[dict[str, Any]] | None:
+    """The rows of an object whose values are columns (`{"text": [...], "label": [...]}`), or None."""
+    columns = list(value.values())
+    told = len(columns) > 1 and all(isinstance(c, list) and len(c) == len(columns[0]) for c in columns)
+    if not told or all(isinstance(cell, dict) for c in columns for cell in c[:1]):
+        return None
+    return [dict(zip(value, cells, strict=True)) for cells in zip(*columns, strict=True)]
 
 
 def _row(value: Any, path: Path, line: int | None) -> Row:
@@ -166,16 +177,28 @@ def _row(value: Any, path: Path, line: int | None) -> Row:
     if not isinstance(value, dict):
         place = f"{path}:{line}" if line else str(path)
         raise UnreadableInput(f"{place}: a row must be an object or a text, not {type(value).__name__}", None)
-    return Row({str(k): v for k, v in value.items()}, line)
+    return Row(_named(value), line)
+
+
+def _named(row: dict[Any, Any]) -> dict[str, Any]:
+    """Fields by names as models and collators have them: without spaces around, in small letters."""
+    return {str(name).strip().lower(): cell for name, cell in row.items()}
 
 
 def _csv(path: Path) -> Data:
     with path.open(encoding="utf-8-sig", newline="") as file:
         try:
-            reader = csv.DictReader(file, delimiter="\t" if path.suffix.lower() == ".tsv" else ",")
-            return Data(path, tuple(Row({str(k): _number(v) for k, v in r.items()}, reader.line_num) for r in reader))
+            delimiter = _delimiter(file.readline())
+            file.seek(0)
+            reader = csv.DictReader(file, delimiter=delimiter)
+            return Data(path, tuple(Row(_named({k: _number(v) for k, v in r.items() if k is not None}), reader.line_num) for r in reader))
         except csv.Error as error:
             raise UnreadableInput(f"{path}: not CSV: {error}", None) from None
+
+
+def _delimiter(header: str) -> str:
+    """What separates the names in a header: the commonest of comma, tab, semicolon and bar; a comma where there is none."""
+    return max(",\t;|", key=header.count)
 
 
 def _number(text: Any) -> Any:
@@ -199,7 +222,22 @@ def _parquet(path: Path) -> Data:
         table = parquet.read_table(path)
     except (ValueError, OSError) as error:
         raise UnreadableInput(f"{path}: not a parquet file: {str(error).splitlines()[0]}", None) from None
-    return Data(path, tuple(Row({str(k): v for k, v in row.items()}, None) for row in table.to_pylist()))
+    return Data(path, tuple(Row(_named(row)) for row in table.to_pylist()))
+
+
+def _arrow(path: Path) -> Data:
+    """A file of Hugging Face datasets: an Arrow stream, or an Arrow file."""
+    try:
+        import pyarrow
+    except ImportError:
+        raise MissingDependency(f"{path}: reading Arrow files needs pyarrow, which is not installed", "pip install pyarrow") from None
+    for opened in (pyarrow.ipc.open_stream, pyarrow.ipc.open_file):
+        try:
+            with pyarrow.memory_map(str(path)) as source:
+                return Data(path, tuple(Row(_named(row)) for row in opened(source).read_all().to_pylist()))
+        except pyarrow.ArrowInvalid as error:
+            reason = str(error).splitlines()[0]
+    raise UnreadableInput(f"{path}: not an Arrow file: {reason}", None)
 
 
 def _txt(path: Path) -> Data:
