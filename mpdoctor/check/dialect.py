@@ -40,6 +40,7 @@ class Dialect(NamedTuple):
         lift: reads a document into the canonical config.
         plain_yaml: whether the framework reads YAML with bare PyYAML and does not convert, so that
             `lr: 1e-5` reaches the optimizer as text.
+        python: whether its configs are Python modules; the assignments of any other module are a script's.
         split: whether the framework takes several files for one config and merges their keys.
         name: id (`hf_trainer`), from the file name; filled in by `dialects`.
     """
@@ -50,6 +51,7 @@ class Dialect(NamedTuple):
     claim: Callable[[Document], float]
     lift: Callable[[Reader], TrainingConfig]
     plain_yaml: bool = False
+    python: bool = False
     split: bool = False
     name: str = ""
 
@@ -74,7 +76,9 @@ def dialects() -> dict[str, Dialect]:
 
 def recognise(document: Document) -> Recognition:
     """The dialect with the best claim. A rival within 3 points is reported."""
-    claims = sorted(((dialect.claim(document), dialect) for dialect in dialects().values()), key=lambda c: -c[0])
+    module = document.syntax == "python" and not document.constructor
+    able = (dialect for dialect in dialects().values() if dialect.python or not module)
+    claims = sorted(((dialect.claim(document), dialect) for dialect in able), key=lambda c: -c[0])
     if not claims or claims[0][0] <= 0:
         return Recognition(None)
     (best, dialect), *others = claims

@@ -34,7 +34,7 @@ def made_report(result: CheckResult, options: Options) -> Report:
         head = headline(entries) if any(f.cause for f in serious) else _plain_headline(serious)
     else:
         outcome = Outcome.HEALTHY
-        head = Headline(cause=None, standing=None, text=f"no fault found in {_files(len(result.recognised))}")
+        head = Headline(cause=None, standing=None, text=f"no fault found in {_files(len({path for path, _ in result.recognised}))}")
     return Report(
         command="check",
         outcome=outcome,

@@ -227,3 +227,15 @@ def test_a_dialect_that_crashes_is_a_bug_and_not_a_clean_file(files, monkeypatch
     result = check("train.yaml")
     assert "ZeroDivisionError" in result.crashes[0].error
     assert result.configs == []
+
+
+def test_a_scripts_own_variables_make_it_no_config(files):
+    names = "max_seq_length = 2048\ntorch_dtype = 'float16'\nload_in_4bit = True\nlora_rank = 16\nlora_alpha = 32\nlearning_rate = 2e-4\n"
+    files(train__py=f"import torch\n{names}torch.autograd.set_detect_anomaly(True)\nargs = TrainingArguments(output_dir='x', learning_rate=0.9)\n")
+    assert {finding.code for finding in check("train.py").findings} >= {"CFG021", "CFG306"}
+
+
+def test_a_file_is_counted_once_however_much_is_read_from_it(files):
+    files(train__py="import torch\nfrom transformers import AutoModelForCausalLM, TrainingArguments\nm = AutoModelForCausalLM.from_pretrained('x')\n"
+          "args = TrainingArguments(output_dir='x', bf16=True)\n")  # fmt: skip
+    assert api.run_check(["train.py"]).headline.text == "no fault found in 1 file"

@@ -130,4 +130,4 @@ def _written(reader: Reader, path: str) -> Setting[Any]:
     return Setting(node.value, Origin.EXPLICIT, node.span(path), node.raw)
 
 
-DIALECT = Dialect(title="OpenMMLab (mmengine)", role=Role.TRAINER, version=VERSION, claim=claim, lift=lift)
+DIALECT = Dialect(title="OpenMMLab (mmengine)", role=Role.TRAINER, version=VERSION, claim=claim, lift=lift, python=True)

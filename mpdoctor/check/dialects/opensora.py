@@ -49,4 +49,4 @@ def _precision(reader: Reader) -> Fields:
     return fp32(dtype) if dtype.value == "fp32" else {}
 
 
-DIALECT = Dialect(title="Open-Sora", role=Role.TRAINER, version=VERSION, claim=claim, lift=lift)
+DIALECT = Dialect(title="Open-Sora", role=Role.TRAINER, version=VERSION, claim=claim, lift=lift, python=True)
