@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import inspect
 from contextlib import nullcontext
 from dataclasses import replace
 from functools import cached_property
@@ -22,7 +21,7 @@ from mpdoctor.replay.live.data import Data, read_data
 from mpdoctor.replay.live.hf_adapter import build_adapted
 from mpdoctor.replay.live.hf_model import build_model, folders_of
 from mpdoctor.replay.live.hf_optimizer import build_optimizer, build_scheduler
-from mpdoctor.replay.live.item_counts import COUNT, count_items, sums_losses
+from mpdoctor.replay.live.loss_weights import WEIGHT, adds_up, divides_by_count, weigh, weighted
 from mpdoctor.replay.live.preprocessing import Preprocessing
 from mpdoctor.replay.live.row_order import RowOrder, accumulation, batch_size
 from mpdoctor.replay.live.session import LoopSettings, Session
@@ -83,8 +82,9 @@ class HfCheckpointSource:
         self._scaler_state = self._torch_file("scaler.pt")
         self._collator = Collator(Preprocessing(folders_of(checkpoint, base), self._model, self.settings, self.notes))
         self._batches, self._rows = self._make_batches()
-        if self.micro_batches > 1 and sums_losses(self._model, checkpoint.config):
-            self._batches = count_items(self._batches, self.micro_batches, shifted=self._shifted)
+        if self.micro_batches > 1 and self._batches and adds_up(self._model, checkpoint.config):
+            counted = divides_by_count(lambda batch: getattr(self._output(self._model, batch), "loss", None), self._batches[0])
+            self._batches = weighted(self._batches, self.micro_batches, by_labels=counted, shifted=self._shifted)
         if self.micro_batches > 1:
             self.notes.append(f"a step of the run is {self.micro_batches} batches; the replay counts each batch as a step")
         if self.processes > 1:
@@ -141,7 +141,7 @@ class HfCheckpointSource:
         dtypes = {p.dtype for p in self._model.parameters() if p.is_floating_point()}
         if self.dtype is not torch.float16 or not self._batches or torch.float16 in dtypes:
             return None
-        batch = self._batches[0]
+        batch = {name: value for name, value in self._batches[0].items() if name != WEIGHT}
         return activation_census(self._model, lambda: self._output(self._model, batch))
 
     def _output(self, model: torch.nn.Module, batch: Any) -> Any:
@@ -152,14 +152,14 @@ class HfCheckpointSource:
     def _loss(self, model: torch.nn.Module, batch: Any) -> torch.Tensor:
         """The model's own loss, under the run's autocast (CUDA's, as the run was)."""
         region = torch.autocast("cuda", dtype=self.dtype) if self.dtype is not torch.float32 else nullcontext()
-        placed = {name: value.to(self.device) if isinstance(value, torch.Tensor) else value for name, value in batch.items()}
+        inputs = {name: value for name, value in batch.items() if name != WEIGHT}
+        placed = {name: value.to(self.device) if isinstance(value, torch.Tensor) else value for name, value in inputs.items()}
         with region:
             output = self._output(model, placed)
             loss = output if isinstance(output, torch.Tensor) else self._smoothed(output, placed)
         if not isinstance(loss, torch.Tensor):
             raise UnreadableInput(f"{self.name}: the model returns no loss for this batch", "Give data with labels (--data), or a recipe (--recipe).")
-        # The loop divides by the number of micro-batches; a loss that was made to be summed is not to be.
-        return loss.float() * (self.micro_batches if COUNT in batch else 1)
+        return weigh(loss.float(), batch)
 
     @property
     def _shifted(self) -> bool:
@@ -173,9 +173,7 @@ class HfCheckpointSource:
             return getattr(output, "loss", None)
         from transformers.trainer_pt_utils import LabelSmoother
 
-        smoother: Any = LabelSmoother(float(factor))
-        counted = COUNT in batch and COUNT in inspect.signature(smoother.__call__).parameters
-        return smoother(output, batch["labels"], shift_labels=self._shifted, **({COUNT: batch[COUNT]} if counted else {}))
+        return LabelSmoother(float(factor))(output, batch["labels"], shift_labels=self._shifted)
 
     # -- parts
 

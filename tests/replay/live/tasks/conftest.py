@@ -56,6 +56,7 @@ class Trained:
     checkpoint: Path
     data: Path | None
     losses: list[float] = field(default_factory=list)
+    norms: list[float] = field(default_factory=list)
 
     def matches(self, report: Any) -> bool:
         """Whether the replay's losses are those that the run logged."""
@@ -98,7 +99,8 @@ def train(tmp_path: Path) -> Callable[..., Trained]:
         data = tmp_path / "data.jsonl" if rows is not None else None
         if data is not None and rows is not None:
             data.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
-        losses = [entry["loss"] for entry in trainer.state.log_history if "loss" in entry and entry["step"] > SAVED]
-        return Trained(tmp_path / "run" / f"checkpoint-{SAVED}", data, losses)
+        logged = [entry for entry in trainer.state.log_history if "loss" in entry and entry["step"] > SAVED]
+        losses, norms = [entry["loss"] for entry in logged], [float(entry["grad_norm"]) for entry in logged]
+        return Trained(tmp_path / "run" / f"checkpoint-{SAVED}", data, losses, norms)
 
     return trained
