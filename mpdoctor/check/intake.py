@@ -142,8 +142,11 @@ class Intake:
         module = next((document for document in documents if not document.constructor), None)
         if module is not None and (dialect := self._dialect_of(with_bases(module, self.folders))) is not None:
             self._add(with_bases(module, self.folders), dialect, into)
-            return
-        judged = False
+            if not looks_like_training(text):
+                return
+            judged = True  # a script that starts with its settings
+        else:
+            judged = False
         for document in documents:
             if document.constructor and (dialect := recognise(document).dialect) is not None:
                 self._add(document, dialect, into)
