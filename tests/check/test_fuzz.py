@@ -6,6 +6,7 @@ import json
 import os
 from pathlib import Path
 
+import pytest
 import yaml
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
@@ -28,6 +29,12 @@ FIXTURES = [path for path in sorted((Path(__file__).parents[2] / "fixtures" / "c
 A100 = GpuInfo(ref=DeviceRef(name="A100"), vendor="nvidia", source="table", compute_capability=Reading((8, 0)))
 MORE = settings(max_examples=COUNT, deadline=None, suppress_health_check=list(HealthCheck), database=None)
 NAMES = st.sampled_from(["a.yaml", "a.json", "a.toml", "a.py", "a.sh", "a.ipynb", "a", "a.yml"])
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """One folder for all examples: making one for each costs more than the examples."""
+    return tmp_path_factory.mktemp("fuzz")
 
 
 def survives(folder: Path, name: str, content: bytes) -> None:
@@ -55,18 +62,18 @@ def survives(folder: Path, name: str, content: bytes) -> None:
 
 @MORE
 @given(NAMES, st.binary(max_size=300))
-def test_random_bytes(tmp_path_factory, name, content):
-    survives(tmp_path_factory.mktemp("f"), name, content)
+def test_random_bytes(folder, name, content):
+    survives(folder, name, content)
 
 
 @MORE
 @given(st.sampled_from(FIXTURES), st.lists(st.tuples(st.integers(0, 2000), st.integers(0, 40), st.binary(max_size=8)), max_size=6))
-def test_damaged_files(tmp_path_factory, fixture, cuts):
+def test_damaged_files(folder, fixture, cuts):
     content = fixture.read_bytes()
     for at, length, insert in cuts:
         at %= len(content) + 1
         content = content[:at] + insert + content[at + length :]
-    survives(tmp_path_factory.mktemp("f"), fixture.name, content)
+    survives(folder, fixture.name, content)
 
 
 def known_keys() -> list[str]:
@@ -104,6 +111,6 @@ def test_every_dialect_lifts_any_tree(tree, name):
 
 @MORE
 @given(TREES, st.booleans())
-def test_random_trees(tmp_path_factory, tree, as_yaml):
+def test_random_trees(folder, tree, as_yaml):
     text = yaml.safe_dump(tree, allow_unicode=True) if as_yaml else json.dumps(tree)
-    survives(tmp_path_factory.mktemp("f"), "a.yaml" if as_yaml else "a.json", text.encode("utf-8", "replace"))
+    survives(folder, "a.yaml" if as_yaml else "a.json", text.encode("utf-8", "replace"))
