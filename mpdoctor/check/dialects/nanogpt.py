@@ -19,10 +19,14 @@ MARKS = (
 )  # fmt: skip
 
 
+OWN = ("always_save_checkpoint", "init_from", "n_embd", "block_size", "wandb_run_name")
+"""Globals that programs made after it do not have."""
+
+
 def claim(document: Document) -> float:
-    """Six of its globals."""
-    found = count(document, MARKS)
-    return 60 + found if document.syntax == "python" and not document.constructor and found >= 6 else 0
+    """Six of its globals, two of them its own."""
+    found, own = count(document, MARKS), count(document, OWN)
+    return 60 + found if document.syntax == "python" and not document.constructor and found >= 6 and own >= 2 else 0
 
 
 def lift(reader: Reader) -> TrainingConfig:
