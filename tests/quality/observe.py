@@ -161,7 +161,7 @@ class OpWatch(TorchDispatchMode):
             place = ("backward", self.made_by.get(node._sequence_nr(), ""), type(node).__name__ if "Backward" in type(node).__name__ else node.name())
         else:
             self.made_by.setdefault(sequence, where)
-            place = (self.phase or ("forward" if self.stack else "loss"), where, f"aten.{name}")
+            place = (self.phase or ("forward" if self.stack else "loss"), where, func._schema.name.replace("::", "."))
         self.last = place
         given = floats((args[1:] if name in _OVERWRITES else args, {k: v for k, v in kwargs.items() if k != "out"}))
         before = {kind_of(t) for t in given if not finite(t)}
