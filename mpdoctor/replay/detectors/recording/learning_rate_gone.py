@@ -34,5 +34,4 @@ def check(recording: Recording) -> Iterator[Hit]:
         )
 
 
-
 RULE = Rule(code="RUN514", severity=Severity.ERROR, cause="training-loop", check=check)

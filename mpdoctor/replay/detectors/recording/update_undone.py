@@ -35,5 +35,4 @@ def check(recording: Recording) -> Iterator[Hit]:
         )
 
 
-
 RULE = Rule(code="RUN513", severity=Severity.ERROR, cause="training-loop", check=check)

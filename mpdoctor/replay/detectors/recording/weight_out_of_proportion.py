@@ -46,5 +46,4 @@ def check(recording: Recording) -> Iterator[Hit]:
         )
 
 
-
 RULE = Rule(code="RUN108", severity=Severity.ERROR, cause="hardware", check=check)
