@@ -358,6 +358,8 @@ class Recording:
     """Learning rate at which half of the 16-bit weights would take a step's update; None when not tried."""
     update_kept: float | None = None
     """Share of the intended update (projected) that the stored weights took; None when not tried."""
+    grows_at_any_rate: bool = False
+    """Whether what grew before the failure grew as much with next to no learning rate: an experiment tells."""
     initial_bad_parameters: tuple[str, ...] = ()
     initial_bad_buffers: tuple[str, ...] = ()
     initial_origin: NonFinite | None = None

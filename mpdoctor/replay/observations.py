@@ -76,6 +76,8 @@ def finite(values: Sequence[float | None]) -> list[float]:
 
 def growth(recording: Recording) -> Growth | None:
     """The strongest growth over the steps before the failure (or over all steps), or None."""
+    if recording.grows_at_any_rate:
+        return None
     at = recording.failing_step
     before = [s for s in recording.steps if at is None or s.step < at]
     inside = before + [s for s in recording.steps if s.step == at]

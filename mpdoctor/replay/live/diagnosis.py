@@ -82,6 +82,10 @@ def diagnose(
         if crash is not None:
             crashes.append(crash)
         progress.advance()
+    if lab.grows_at_any_rate:  # the growth explains nothing any more
+        recording = replace(recording, grows_at_any_rate=True)
+        judged = judge(recording, select)
+        all_findings = (*_that_explain(recording, findings), *judged.findings)
     rows = lab.rows or recording.rows
     lines = [source.line_of_row(recording.failing_step, r) for r in rows] if recording.failing_step is not None else []
     return Diagnosis(

@@ -61,6 +61,8 @@ class Lab:
     deadline: float | None = None
     rows: tuple[int, ...] = ()
     """Smallest set of failing rows, when an experiment found one."""
+    grows_at_any_rate: bool = False
+    """Whether what grew before the failure grew as much with a hundredth of the learning rate."""
     results: list[ExperimentResult] = field(default_factory=list)
 
     @property

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
+from mpdoctor.core.trace import Recording, StepObservation
 from mpdoctor.replay.live.changes import Changes
 from mpdoctor.replay.live.experiment import GONE, OTHER, SAME, Judgement, Lab
-from mpdoctor.replay.observations import DIVERGED, bad_learning_rate, diverging
+from mpdoctor.replay.observations import DIVERGED, bad_learning_rate, diverging, growth
 
+_NEXT_TO_NOTHING = 0.01
+"""Factor of the learning rate at which steps move next to nothing."""
+_ALIKE = 3.0
+"""Ratio up to which growth counts as the same."""
 _FURTHER = 3
 """Steps beyond the failing one: smaller steps must not only delay the failure."""
 
@@ -27,11 +33,21 @@ def obstacle(lab: Lab) -> str | None:
     return None
 
 
+def _grows_alike(recording: Recording, steps: Sequence[StepObservation]) -> bool:
+    """Whether the growth before the failure is there with next to no learning rate too: then the batches make it, not the steps."""
+    seen, again = growth(recording), growth(replace(recording, steps=tuple(steps)))
+    if seen is None or again is None or seen.what != again.what:
+        return False
+    return 1 / _ALIKE < (again.last / again.first) / (seen.last / seen.first) < _ALIKE
+
+
 def judged(lab: Lab, factor: float) -> Judgement:
     """Run with smaller steps, a little beyond the failing step."""
     result = lab.run(Changes(lr_factor=factor), until=lab.last + _FURTHER)
     if lab.recording.failing_step is not None:
         outcome, words = lab.judged(result)
+        if outcome is SAME and factor <= _NEXT_TO_NOTHING:
+            lab.grows_at_any_rate = _grows_alike(lab.recording, result.steps)
         losses = [s.loss for s in result.steps if s.loss is not None]
         if outcome is GONE and losses and abs(losses[-1]) > DIVERGED * abs(losses[0]):
             return OTHER, f"it does not fail up to step {result.steps[-1].step}, but the loss still grows ({losses[0]:.4g} to {losses[-1]:.4g})"
