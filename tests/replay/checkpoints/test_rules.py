@@ -274,3 +274,12 @@ def test_a_scale_that_fell_to_nothing_is_told_as_a_symptom(tmp_path: Path) -> No
     finding = next(f for f in judge(path).findings if f.code == "RUN703")
     assert finding.remedy is not None
     assert finding.remedy.text.startswith("Find what makes the gradients non-finite")
+
+
+def test_skips_of_a_broken_run_are_not_called_normal(tmp_path: Path) -> None:
+    broken = rows(loss=[4.0, 3.9, NAN, NAN], grad_norm=[1.0, 1.0, NAN, NAN])
+    path = checkpoint(
+        tmp_path / "run", args={"fp16": True}, scaler=scaled(4096.0), moments=(torch.ones(4), torch.ones(4)), taken=2, step=4, log=broken
+    )
+    assert named(path, "RUN719") == "2 optimizer steps of 4: 2 (50%) skipped by the loss scaler, of which those of the broken steps are no search"
+    assert all("normal" not in f.message for f in judge(path).findings)

@@ -46,7 +46,10 @@ def check(evidence: CheckpointEvidence) -> Iterator[Hit | Exclusion]:
     taken = step - skipped
     many = skipped > _FEW_STEPS and skipped / step > _MANY
     facts = (saw(f"optimizer step {taken}, run step {step}", evidence.checkpoint.path),)
-    verdict = "more than a scaler's search explains" if many else "which is normal: a dynamic scaler finds its scale by skipping"
+    # A loss that is not finite is skipped at any scale: such skips are no search, whatever their number.
+    broken = evidence.history is not None and evidence.history.facts.broken_from is not None
+    normal = "of which those of the broken steps are no search" if broken else "which is normal: a dynamic scaler finds its scale by skipping"
+    verdict = "more than a scaler's search explains" if many else normal
     text = f"{taken} optimizer steps of {step}: {skipped} ({percent(skipped / step)}) skipped by the loss scaler, {verdict}"
     yield Hit(
         message=text, at=at(evidence.checkpoint.path), evidence=facts, severity=Severity.WARNING if many else Severity.INFO,

@@ -54,6 +54,8 @@ def check(evidence: CheckpointEvidence) -> Iterator[Hit | Exclusion]:
         if nearly_all
         else ", more than a scaler's search explains"
         if many
+        else ""
+        if facts.broken_from is not None  # skipped because the loss is not finite: no search, whatever their number
         else ", which is normal: a dynamic scaler finds its scale by skipping"
     )
     yield Hit(
