@@ -33,6 +33,20 @@ def loss(model, batch):
 
 TEN_TIMES_TOO_LARGE_STEPS = TOO_LARGE_STEPS.replace("lr=30.0", "lr=3.0").replace("range(40)", "range(80)")
 
+FLIPPED_BIT = """
+def build():
+    torch.manual_seed(0)
+    model = nn.Linear(16, 2)
+    with torch.no_grad():
+        model.weight.view(torch.int32)[1, 2] ^= 1 << 30
+    return model, torch.optim.SGD(model.parameters(), lr=1e-3)
+def batches():
+    torch.manual_seed(1)
+    return [torch.randn(8, 16) for _ in range(3)]
+def loss(model, batch):
+    return model(batch).square().mean()
+"""
+
 FP16_RANGE = """
 class Wide(nn.Module):
     def __init__(self):
@@ -297,10 +311,12 @@ OUTCOMES = [
     ("fp64", CANCELLATION, GONE, "cancellation"),
     ("fp64", UNSAFE_ROOT, SAME, "at step 0"),
     ("bad-parameters-replaced", BAD_START, GONE, "no failure"),
+    ("outlier-weights-restored", FLIPPED_BIT, GONE, "no failure"),
+    ("outlier-weights-restored", BAD_START, NOT_RUN, "no weight is out of proportion"),
     ("failing-batch-out", NAN_ROW, GONE, "the 3 batches after it pass"),
     ("failing-batch-out", FP16_RANGE, SAME, "other batches fail too"),
-    ("failing-rows-out", NAN_ROW, GONE, "row 5 alone fail; the other 7 pass"),
-    ("failing-rows-out", NO_SUCH_TOKEN, GONE, "row 11 alone fail; the other 15 pass"),
+    ("failing-rows-out", NAN_ROW, GONE, "row 5 alone fails; the other 7 pass"),
+    ("failing-rows-out", NO_SUCH_TOKEN, GONE, "row 11 alone fails; the other 15 pass"),
     ("clip-after-unscale", CLIP_FIRST, GONE, "the clipped norm goes from"),
     ("cleared-gradients", NEVER_CLEARED, GONE, "5 optimizer steps in 5 steps"),
     ("uncached-autocast", AUTOCAST_OPEN, GONE, "with fresh casts"),
