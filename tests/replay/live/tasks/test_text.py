@@ -13,6 +13,8 @@ from safetensors.torch import save_file
 
 from mpdoctor.api import run_replay
 from mpdoctor.core.errors import UnreadableInput
+from mpdoctor.replay.checkpoints import open_checkpoint
+from mpdoctor.replay.live.hf_checkpoint import HfCheckpointSource
 
 pytestmark = pytest.mark.torch
 
@@ -230,6 +232,41 @@ def test_activations_beyond_fp16_are_counted_in_the_stored_precision(train: Any,
     assert ranges["model.layers.1.mlp.down_proj"]["infinite"] > 0
     assert ranges["model.layers.0.mlp.down_proj"]["infinite"] == 0
     assert "by one forward pass in bfloat16" in report.measurements["activations_in_fp16"]
+
+
+@pytest.mark.parametrize("first_token", [False, True])
+def test_pairs_of_texts_for_an_embedding_model(first_token: bool, tokenizer: Any, sentence: Any, tmp_path: Path) -> None:
+    folder, words, model = tmp_path / "embedding", tokenizer("bert"), hf.BertModel(hf.BertConfig(**BERT)).eval()
+    model.save_pretrained(folder)
+    words.save_pretrained(folder)
+    (folder / "1_Pooling").mkdir()
+    (folder / "1_Pooling" / "config.json").write_text(json.dumps({"pooling_mode_cls_token": first_token}), encoding="utf-8")
+    rows = [{"anchor": sentence(), "positive": sentence()} for _ in range(4)]
+    data = tmp_path / "data.jsonl"
+    data.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    source = HfCheckpointSource(open_checkpoint(folder), data=data, steps=1, precision="fp32")
+
+    def embedded(name: str, row: dict[str, str]) -> torch.Tensor:
+        states = model(**words(row[name], return_tensors="pt")).last_hidden_state[0]
+        return torch.nn.functional.normalize(states[0] if first_token else states.mean(0), dim=0)
+
+    order = source._rows[0]
+    one, other = (torch.stack([embedded(name, rows[i]) for i in order]) for name in ("anchor", "positive"))
+    expected = torch.nn.functional.cross_entropy(20 * one @ other.T, torch.arange(4))
+    session = source.open()
+    session.model.eval()
+    assert float(session.loss(session.model, session.batches[0]).detach()) == pytest.approx(float(expected.detach()), rel=1e-4)
+    report = run_replay(folder, data=data, steps=2, experiments="none")
+    assert report.outcome == "healthy"  # the pooler, which the loss does not read, is no finding
+    assert any("an embedding model has no loss of its own" in note for note in report.notes)
+
+
+def test_a_model_of_unknown_purpose_is_judged_by_its_files(tmp_path: Path) -> None:
+    hf.BertModel(hf.BertConfig(**BERT)).save_pretrained(tmp_path)
+    report = run_replay(tmp_path)
+    why = next(skipped.why for skipped in report.skipped if skipped.what == "replay of the next steps")
+    assert why.startswith("what a BertModel is trained on is not known, so batches cannot be made up; a batch (--data batch.pt)")
+    assert "stored_weights" in report.measurements
 
 
 # -- rows that cannot be used, and code that is not run
