@@ -49,7 +49,7 @@ def replay(
     recipe: Annotated[Path | None, typer.Option(metavar="FILE.py", help="How to build the model, the batches and the loss (any model).")] = None,
     base: Annotated[Path | None, typer.Option(metavar="FOLDER", help="Base model of an adapter, where adapter_config.json names no folder.")] = None,
     config: Annotated[Path | None, typer.Option(metavar="FILE", help="The run's config, when the checkpoint does not carry it.")] = None,
-    data: Annotated[Path | None, typer.Option(metavar="FILE", help="Training data: jsonl, json, csv, parquet, txt, or a .pt batch.")] = None,
+    data: Annotated[Path | None, typer.Option(metavar="FILE", help="Training data: jsonl, json, csv, parquet, arrow, txt, or a .pt batch.")] = None,
     steps: Annotated[
         int | None, typer.Option(min=1, metavar="N", help="Steps to run; without it until the failure shows or the batches end.")
     ] = None,
