@@ -197,7 +197,7 @@ def run_replay(
     checkpoint: Path | str | None = None,
     *,
     recipe: Path | str | None = None,
-    base: Path | str | None = None,
+    base_model: Path | str | None = None,
     config: Path | str | None = None,
     data: Path | str | None = None,
     steps: int | None = None,
@@ -217,7 +217,7 @@ def run_replay(
     Args:
         checkpoint: a checkpoint folder or file, or a log.
         recipe: a Python file that builds the run (any model).
-        base: the folder of the base model, for an adapter whose own base is not a local folder.
+        base_model: the folder of the base model, for an adapter whose own base is not a local folder.
         config: the run's config, judged together with the replay.
         data: training data for a checkpoint whose model can be built.
         steps: steps to run; None until the failure shows or the batches end.
@@ -250,7 +250,7 @@ def run_replay(
     options = Options(
         checkpoint=path(checkpoint),
         recipe=path(recipe),
-        base=path(base),
+        base_model=path(base_model),
         data=path(data),
         steps=steps,
         device=device,

@@ -47,7 +47,9 @@ def replay(
         Path | None, typer.Argument(metavar="[CHECKPOINT]", help="A checkpoint folder or file. Never modified, never unpickled.")
     ] = None,
     recipe: Annotated[Path | None, typer.Option(metavar="FILE.py", help="How to build the model, the batches and the loss (any model).")] = None,
-    base: Annotated[Path | None, typer.Option(metavar="FOLDER", help="Base model of an adapter, where adapter_config.json names no folder.")] = None,
+    base_model: Annotated[
+        Path | None, typer.Option(metavar="FOLDER", help="Base model of an adapter, where adapter_config.json names no folder.")
+    ] = None,
     config: Annotated[Path | None, typer.Option(metavar="FILE", help="The run's config, when the checkpoint does not carry it.")] = None,
     data: Annotated[Path | None, typer.Option(metavar="FILE", help="Training data: jsonl, json, csv, parquet, arrow, txt, or a .pt batch.")] = None,
     steps: Annotated[
@@ -83,7 +85,7 @@ def replay(
         report = api.run_replay(
             checkpoint=checkpoint,
             recipe=recipe,
-            base=base,
+            base_model=base_model,
             config=config,
             data=data,
             steps=steps,

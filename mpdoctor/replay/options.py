@@ -14,7 +14,7 @@ class Options:
 
     checkpoint: Path | None = None
     recipe: Path | None = None
-    base: Path | None = None
+    base_model: Path | None = None
     data: Path | None = None
     steps: int | None = None
     device: str = "auto"

@@ -165,11 +165,11 @@ def _session_source(options: Options, evidence: CheckpointEvidence) -> tuple[Ses
     from mpdoctor.replay.live.hf_model import why_not
 
     trusted = options.trust_remote_code
-    if options.base is not None and checkpoint.adapter_config is None:
-        raise UsageError(f"--base is for adapters, and {checkpoint.name} is none (it has no adapter_config.json)")
+    if options.base_model is not None and checkpoint.adapter_config is None:
+        raise UsageError(f"--base-model is for adapters, and {checkpoint.name} is none (it has no adapter_config.json)")
     base, obstacle = None, None
     if checkpoint.adapter_config is not None:
-        base, obstacle = base_of(checkpoint, options.base)
+        base, obstacle = base_of(checkpoint, options.base_model)
         if base is not None:
             obstacle = adapter_obstacle(checkpoint, base, trust_remote_code=trusted)
     else:

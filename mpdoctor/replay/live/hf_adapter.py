@@ -43,9 +43,9 @@ def base_of(checkpoint: Checkpoint, given: Path | None) -> tuple[Checkpoint | No
             try:
                 return open_checkpoint(place), None
             except MpdoctorError as error:
-                return None, f"the adapter's base model cannot be opened ({error.message}); --base FOLDER names another copy"
+                return None, f"the adapter's base model cannot be opened ({error.message}); --base-model FOLDER names another copy"
     what = f"the adapter's base model {named} is not a local folder" if named else "adapter_config.json names no base model"
-    return None, f"{what}; --base FOLDER would let mpdoctor replay the next steps"
+    return None, f"{what}; --base-model FOLDER would let mpdoctor replay the next steps"
 
 
 def adapter_obstacle(checkpoint: Checkpoint, base: Checkpoint, *, trust_remote_code: bool) -> str | None:
@@ -79,13 +79,13 @@ def build_adapted(checkpoint: Checkpoint, base: Checkpoint, notes: list[str], *,
         reason = next((line for line in str(error).splitlines()[1:2] or str(error).splitlines() if line.strip()), type(error).__name__)
         raise UnreadableInput(
             f"{checkpoint.path}: the adapter does not fit its base model {base.path}: {reason.strip()}",
-            "Name the base model that it was trained on (--base FOLDER).",
+            "Name the base model that it was trained on (--base-model FOLDER).",
         ) from error
     unexpected = list(getattr(loaded, "unexpected_keys", ()))
     if unexpected:
         raise UnreadableInput(
             f"{checkpoint.path}: {len(unexpected)} tensors of the adapter have no place on {base.path} (first: {unexpected[0]})",
-            "Name the base model that it was trained on (--base FOLDER).",
+            "Name the base model that it was trained on (--base-model FOLDER).",
         )
     saved = {name.partition("modules_to_save.default.")[2] for name, _ in adapted.named_parameters() if "modules_to_save" in name}
     notes += [note for note in started if not saved]

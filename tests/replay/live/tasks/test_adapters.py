@@ -65,27 +65,27 @@ def test_an_adapter_of_a_classifier_brings_its_head(train: Any, tokenizer: Any, 
 def test_a_base_model_that_is_not_here_is_asked_for(adapted: Any) -> None:
     report = elsewhere(adapted).replayed()
     why = next(skipped.why for skipped in report.skipped if skipped.what == "replay of the next steps")
-    assert why == "the adapter's base model org/base is not a local folder; --base FOLDER would let mpdoctor replay the next steps"
+    assert why == "the adapter's base model org/base is not a local folder; --base-model FOLDER would let mpdoctor replay the next steps"
 
 
 def test_the_base_model_that_the_user_names(adapted: Any, tmp_path: Path) -> None:
-    report = elsewhere(adapted).replayed(base=tmp_path / "base")
+    report = elsewhere(adapted).replayed(base_model=tmp_path / "base")
     assert adapted.matches(report)
 
 
 def test_another_base_model_is_refused(adapted: Any, tmp_path: Path) -> None:
     hf.BertModel(hf.BertConfig(**BERT)).save_pretrained(tmp_path / "bert")
     with pytest.raises(UnreadableInput, match="the adapter does not fit its base model"):
-        adapted.replayed(base=tmp_path / "bert")
+        adapted.replayed(base_model=tmp_path / "bert")
 
 
 def test_a_base_model_of_another_width_is_refused(adapted: Any, tmp_path: Path) -> None:
     hf.LlamaForCausalLM(hf.LlamaConfig(**LLAMA | {"hidden_size": 32})).save_pretrained(tmp_path / "wide")
     with pytest.raises(UnreadableInput, match="the adapter does not fit its base model"):
-        adapted.replayed(base=tmp_path / "wide")
+        adapted.replayed(base_model=tmp_path / "wide")
 
 
 def test_a_base_model_for_a_checkpoint_that_is_no_adapter(tmp_path: Path) -> None:
     hf.LlamaForCausalLM(hf.LlamaConfig(**LLAMA)).save_pretrained(tmp_path / "full")
-    with pytest.raises(UsageError, match="--base is for adapters"):
-        run_replay(tmp_path / "full", base=tmp_path)
+    with pytest.raises(UsageError, match="--base-model is for adapters"):
+        run_replay(tmp_path / "full", base_model=tmp_path)
