@@ -17,6 +17,7 @@ from torch.utils._python_dispatch import _disable_current_modes
 
 from mpdoctor.core.location import Phase
 from mpdoctor.core.trace import ClipCall
+from mpdoctor.replay.live.backward_graph import comes_from
 from mpdoctor.replay.live.changes import Changes
 from mpdoctor.replay.live.fidelity import Fidelity
 from mpdoctor.replay.live.finiteness import extremes
@@ -26,6 +27,7 @@ from mpdoctor.replay.live.op_trace import OpTracer
 from mpdoctor.replay.live.optimizer_watch import OptimizerWatch
 from mpdoctor.replay.live.origin import keep_inputs, source_line
 from mpdoctor.replay.live.step_mode import StepMode
+from mpdoctor.replay.live.swapped_checkpoint import nonreentrant
 
 _LOW = (torch.float16, torch.bfloat16)
 
@@ -39,6 +41,8 @@ class Interception:
         clip_calls, optimizer_steps, skipped: what the current step did; `new_step` clears them.
         autocast_dtypes: dtypes that autocast regions were opened with.
         tracer: the tracer of the current step, or None.
+        on_optimizer_step, before_backward, on_backward: called after an optimizer step, before a backward pass (with what it starts from)
+            and after one, while the gradients still carry the loss scale.
     """
 
     def __init__(self, changes: Changes, *, map_cuda: bool) -> None:
@@ -62,11 +66,8 @@ class Interception:
         self.autocast_dtypes: list[str] = []
         self.emulated_cuda_autocast = False
         self.on_optimizer_step: Callable[[], None] | None = None
-        """Called after each optimizer step."""
         self.before_backward: Callable[[torch.Tensor], None] | None = None
-        """Called with what a backward pass starts from, before it runs."""
         self.on_backward: Callable[[], None] | None = None
-        """Called after each backward pass, while the gradients still carry the loss scale."""
         self._scaled: dict[int, tuple[torch.Tensor, torch.Tensor]] = {}
         self._stack = ExitStack()
         self._optimizer_phase: list[Any] = []
@@ -102,7 +103,7 @@ class Interception:
         if self.changes.math_attention:
             stack.enter_context(torch.nn.attention.sdpa_kernel(torch.nn.attention.SDPBackend.MATH))
         if self.changes.nonreentrant_checkpointing:
-            self._swap(torch.utils.checkpoint, "checkpoint", _nonreentrant)
+            self._swap(torch.utils.checkpoint, "checkpoint", nonreentrant)
         stack.enter_context(self.fidelity)
         return self
 
@@ -290,18 +291,7 @@ class Interception:
 
     def _comes_from_scaled(self, root: torch.Tensor) -> bool:
         """Whether a backward pass from `root` starts with a scaled loss (itself, or a few ops after it)."""
-        if id(root) in self._scaled:
-            return True
-        wanted = {id(result.grad_fn) for result, _ in self._scaled.values() if result.grad_fn is not None}
-        queue = [root.grad_fn] if root.grad_fn is not None and wanted else []
-        for _ in range(64):
-            if not queue:
-                return False
-            node = queue.pop(0)
-            if id(node) in wanted:
-                return True
-            queue += [n for n, _ in node.next_functions if n is not None]
-        return False
+        return id(root) in self._scaled or comes_from(root, [result for result, _ in self._scaled.values()])
 
     # -- backward, optimizer
 
@@ -388,9 +378,7 @@ class Interception:
         if changes.master_weights:
             self._masters.setdefault(id(optimizer), MasterWeights(optimizer)).widen()
         if self.tracer is not None:
-            if self.tracer.ends:
-                with _disable_current_modes():
-                    keep_inputs(self.tracer)
+            keep_inputs(self.tracer)
             phase = self.tracer.in_phase(Phase.OPTIMIZER, f"{type(optimizer).__name__}.step")
             phase.__enter__()
             self._optimizer_phase.append(phase)
@@ -412,14 +400,4 @@ class Interception:
         self.optimizer_steps += 1
         self.watch.after_step(optimizer)
         if self.on_optimizer_step is not None:
-            with _disable_current_modes():
-                self.on_optimizer_step()
-
-
-def _nonreentrant(original: Any) -> Any:
-    def checkpoint(function: Any, *args: Any, **kwargs: Any) -> Any:
-        kwargs.pop("preserve_rng_state", None)
-        kwargs["use_reentrant"] = False
-        return original(function, *args, **kwargs)
-
-    return checkpoint
+            self.on_optimizer_step()

@@ -10,16 +10,16 @@ import torch
 
 from mpdoctor.core.location import Phase
 from mpdoctor.core.trace import Absorbed, Accumulation, ModuleAmax, Rescaled, StepTrace, TensorStats
+from mpdoctor.replay.live.backward_graph import cut_parameters
 from mpdoctor.replay.live.changes import Changes
 from mpdoctor.replay.live.events import Observations
-from mpdoctor.replay.live.finiteness import dtype_name, extremes
+from mpdoctor.replay.live.finiteness import dtype_name, extremes, own_look
 from mpdoctor.replay.live.gradient_census import Census, census_by_module, census_of
 from mpdoctor.replay.live.op_trace import OpTracer
 from mpdoctor.replay.live.origin import Origin, find_origin, site_of, source_line, swallowed, timeline
 from mpdoctor.replay.live.rows import batch_size
 from mpdoctor.replay.live.session import Session, SessionSource
 from mpdoctor.replay.live.training_loop import Tracing, run
-from mpdoctor.replay.live.zero_derivative import cut_parameters
 
 LOW = (torch.float16, torch.bfloat16)
 _TELLING_SCALE = 16.0
@@ -57,6 +57,7 @@ class TraceCollector:
         if self._wants(step):
             self._cut |= cut_parameters(loss, {id(p): n for n, p in session.model.named_parameters()})
 
+    @own_look
     def after_update(self, session: Session, step: int) -> None:
         """Remember the weights as the optimizer left them, and whether the gradients had lost the loss scale twice."""
         if self._wants(step):

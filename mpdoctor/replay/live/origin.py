@@ -11,7 +11,7 @@ import torch
 from mpdoctor.core.location import FileSpan, Phase, TensorSite
 from mpdoctor.core.report import NonFinite, TimelineEntry
 from mpdoctor.replay.live.events import EndTensor, Event, External
-from mpdoctor.replay.live.finiteness import NEG_INF, bad_mask, dtype_name, first_bad_index, kind_name, status
+from mpdoctor.replay.live.finiteness import NEG_INF, bad_mask, dtype_name, first_bad_index, kind_name, own_look, status
 from mpdoctor.replay.live.op_trace import OpTracer
 from mpdoctor.replay.live.session import Session
 from mpdoctor.replay.live.why import Mechanism, Why, explain
@@ -186,6 +186,7 @@ def swallowed(tracer: OpTracer, step: int) -> NonFinite | None:
     return None
 
 
+@own_look
 def keep_inputs(tracer: OpTracer) -> None:
     """Copy what the guilty op was given, before an optimizer overwrites the parameters among it: `why.py` runs the op again afterwards."""
     for end in sorted(tracer.ends, key=lambda end: _END_ORDER.get(end.kind, 9))[:1]:

@@ -1,8 +1,8 @@
-"""Which parameters the loss reaches only through ops whose derivative is zero everywhere."""
+"""What the autograd graph of a loss tells before it runs: where it comes from, and which parameters no gradient can reach."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import torch
@@ -10,6 +10,22 @@ import torch
 _FLAT = {"Round": "round", "Sign": "sign", "Sgn": "sgn", "Floor": "floor", "Ceil": "ceil", "Trunc": "trunc", "Heaviside": "heaviside"}
 """Autograd nodes of step functions, without `Backward0`."""
 _MOST_NODES = 200_000
+_NEAR = 64
+"""Nodes that are looked at between a backward pass's start and a scaled loss."""
+
+
+def comes_from(root: torch.Tensor, results: Sequence[torch.Tensor]) -> bool:
+    """Whether `root` was computed from one of `results` by a few ops."""
+    wanted = {id(result.grad_fn) for result in results if result.grad_fn is not None}
+    queue = [root.grad_fn] if root.grad_fn is not None and wanted else []
+    for _ in range(_NEAR):
+        if not queue:
+            return False
+        node = queue.pop(0)
+        if id(node) in wanted:
+            return True
+        queue += [n for n, _ in node.next_functions if n is not None]
+    return False
 
 
 def cut_parameters(loss: torch.Tensor, names: Mapping[int, str]) -> dict[str, str]:
