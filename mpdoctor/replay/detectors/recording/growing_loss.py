@@ -22,7 +22,7 @@ from mpdoctor.core.finding import Confidence, Severity
 from mpdoctor.core.location import Phase
 from mpdoctor.core.rule import Hit, Rule
 from mpdoctor.core.trace import Recording
-from mpdoctor.replay.observations import diverging, eps_alone, growth, scale_left_in
+from mpdoctor.replay.observations import differs_by_chance, diverging, eps_alone, growth, scale_left_in
 
 
 def check(recording: Recording) -> Iterator[Hit]:
@@ -35,7 +35,8 @@ def check(recording: Recording) -> Iterator[Hit]:
         return
     origin = recording.trace.origin if recording.trace and recording.failing_step is not None else None
     arrived = origin is not None and (origin.site.phase in (Phase.INPUT, Phase.PARAMETER) or bool(recording.row_facts))
-    arrived = arrived or bool(eps_alone(recording) or scale_left_in(recording) or recording.drifted)
+    by_chance = recording.failing_step is None and differs_by_chance(recording) is not None
+    arrived = arrived or by_chance or bool(eps_alone(recording) or scale_left_in(recording) or recording.drifted)
     rate = next((s.lr for s in recording.steps if s.lr is not None), None)
     yield Hit(
         message=f"{grown}" + (f", at a learning rate of {rate:g}" if rate is not None else ""),
