@@ -53,9 +53,7 @@ def check(
     ] = False,
     ignore_unknown: Annotated[
         bool,
-        typer.Option(
-            "--ignore-unknown", rich_help_panel="Gate", help="Pass over files that are no training config; none at all is fine. For hooks."
-        ),
+        typer.Option("--ignore-unknown", rich_help_panel="Gate", help="Pass over files that are no training config; none at all is fine. For hooks."),
     ] = False,
     diff: Annotated[bool, typer.Option("--diff", rich_help_panel="Repair", help="Print what --fix would change, and change nothing.")] = False,
     fix: Annotated[

@@ -18,9 +18,7 @@ SCRIPTS = sorted(FIXTURES.rglob("*.py"))
 def test_findings_are_exactly_those_that_the_script_announces(path):
     text = path.read_text()
     expected = Counter(
-        (number, code)
-        for number, line in enumerate(text.split("\n"), 1)
-        for code in re.findall(r"CFG\d{3}", line.partition("# expect:")[2])
+        (number, code) for number, line in enumerate(text.split("\n"), 1) for code in re.findall(r"CFG\d{3}", line.partition("# expect:")[2])
     )
     assert looks_like_training(text)
     ran = lint_script(str(path), text)

@@ -88,7 +88,7 @@ def check(script: Script) -> Iterator[Hit]:
             ("The forward pass runs in fp16" if made.explicit else "autocast without dtype= runs the forward pass in fp16")
             + (" when bf16 is not chosen" if made.dtypes != {"fp16"} else "")
             + " and the loss is not scaled: gradients below 6e-8 become 0, and weights stop moving without a NaN.",
-            remedy=_REMEDY if recipe is None else 'Set scaler=True in CONFIG, or use dtype=torch.bfloat16.',
+            remedy=_REMEDY if recipe is None else "Set scaler=True in CONFIG, or use dtype=torch.bfloat16.",
             severity=severity,
             confidence={Severity.ERROR: Confidence.HIGH, Severity.WARNING: Confidence.MEDIUM}.get(severity, Confidence.LOW),
         )

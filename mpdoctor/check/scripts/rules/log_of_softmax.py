@@ -95,7 +95,7 @@ def _patched(script: Script, node: ast.Call, call: ast.expr) -> Edits:
         case ast.Call(func=ast.Attribute(value=owner, attr="softmax")):
             text = script.source.segment(call)
             head = script.source.segment(owner)
-            return rewrite(script.source, node, f"{head}.log_softmax{text[len(head) + len('.softmax'):]}")
+            return rewrite(script.source, node, f"{head}.log_softmax{text[len(head) + len('.softmax') :]}")
         case ast.Call(func=ast.Attribute(attr="sigmoid"), keywords=[]) if "torch" in script.imports and (op := script.op(call)) is not None:
             return rewrite(script.source, node, f"torch.nn.functional.logsigmoid({script.source.segment(op.operand)})")
     return ()
