@@ -18,6 +18,7 @@ from torch.utils._python_dispatch import _disable_current_modes
 from mpdoctor.core.location import Phase
 from mpdoctor.core.trace import ClipCall
 from mpdoctor.replay.live.backward_graph import comes_from
+from mpdoctor.replay.live.autocast_regions import AutocastRegions
 from mpdoctor.replay.live.changes import Changes
 from mpdoctor.replay.live.fidelity import Fidelity
 from mpdoctor.replay.live.finiteness import extremes
@@ -39,7 +40,7 @@ class Interception:
         scalers: GradScalers made by the run, in order.
         loss: the unscaled tensor that the last backward pass started from.
         clip_calls, optimizer_steps, skipped: what the current step did; `new_step` clears them.
-        autocast_dtypes: dtypes that autocast regions were opened with.
+        autocast: the run's autocast regions.
         tracer: the tracer of the current step, or None.
         on_optimizer_step, before_backward, on_backward: called after an optimizer step, before a backward pass (with what it starts from)
             and after one, while the gradients still carry the loss scale.
@@ -63,8 +64,7 @@ class Interception:
         self._scaled_backward: bool | None = None
         """Whether the backward pass of this step started from a scaled loss; None before it."""
         self._inside_scaler_step = False
-        self.autocast_dtypes: list[str] = []
-        self.emulated_cuda_autocast = False
+        self.autocast = AutocastRegions(changes, self.fidelity)
         self.on_optimizer_step: Callable[[], None] | None = None
         self.before_backward: Callable[[torch.Tensor], None] | None = None
         self.on_backward: Callable[[], None] | None = None
@@ -80,11 +80,11 @@ class Interception:
 
     def __enter__(self) -> Interception:
         stack = self._stack
-        autocast = torch.amp.autocast_mode.autocast
+        region = torch.amp.autocast_mode.autocast
         scaler = torch.amp.grad_scaler.GradScaler
-        self._swap(autocast, "__init__", self._autocast_init)
-        self._swap(autocast, "__enter__", self._autocast_enter)
-        self._swap(autocast, "__exit__", self._autocast_exit)
+        self._swap(region, "__init__", self.autocast.opened)
+        self._swap(region, "__enter__", self.autocast.entered)
+        self._swap(region, "__exit__", self.autocast.left)
         self._swap(scaler, "__init__", self._scaler_init)
         self._swap(scaler, "scale", self._scaler_scale)
         self._swap(scaler, "unscale_", self._scaler_unscale)
@@ -138,50 +138,6 @@ class Interception:
     def given_up(self) -> float | None:
         """A number that was not finite and that the code looked at before any backward pass of the step."""
         return self.fidelity.bad_look
-
-    # -- autocast
-
-    def _autocast_init(self, original: Any) -> Any:
-        def init(region: Any, device_type: str, *args: Any, **kwargs: Any) -> None:
-            stands_for_cuda = device_type.startswith("cuda") and self.map_cuda
-            names = ("dtype", "enabled", "cache_enabled")
-            given = dict(zip(names, args, strict=False)) | kwargs
-            if stands_for_cuda:
-                device_type = "cpu"
-                if given.get("dtype") is None:
-                    given["dtype"] = torch.float16  # CUDA's default
-            original(region, device_type, **given)
-            region._mpdoctor_cuda = stands_for_cuda
-            if region._enabled and region.fast_dtype in _LOW:
-                self.autocast_dtypes.append(str(region.fast_dtype).removeprefix("torch."))
-            wanted = self.changes.compute_dtype
-            if wanted is not None and region.fast_dtype in _LOW:
-                if wanted in _LOW:
-                    region.fast_dtype = wanted
-                else:
-                    region._enabled = False
-            if self.changes.uncached_autocast:
-                region._cache_enabled = False
-
-        return init
-
-    def _autocast_enter(self, original: Any) -> Any:
-        def enter(region: Any) -> Any:
-            result = original(region)
-            if getattr(region, "_mpdoctor_cuda", False):
-                self.fidelity.cuda_regions += 1
-                self.emulated_cuda_autocast = True
-            return result
-
-        return enter
-
-    def _autocast_exit(self, original: Any) -> Any:
-        def leave(region: Any, *exc: Any) -> Any:
-            if getattr(region, "_mpdoctor_cuda", False):
-                self.fidelity.cuda_regions -= 1
-            return original(region, *exc)
-
-        return leave
 
     # -- loss scaling
 

@@ -157,8 +157,8 @@ def run(
             for scaler in intercepted.scalers:
                 if result is not None and result.backs_off is None:
                     result.backs_off = scaler.get_backoff_factor() < 0.99
-    result.autocast_dtypes = tuple(dict.fromkeys(intercepted.autocast_dtypes))
-    result.emulated_cuda_autocast = intercepted.emulated_cuda_autocast
+    result.autocast_dtypes = tuple(dict.fromkeys(intercepted.autocast.dtypes))
+    result.emulated_cuda_autocast = intercepted.autocast.emulated_cuda
     result.masters = intercepted.masters()
     result.followed = tuple({id(o): o for o in (*intercepted.watch.optimizers, *intercepted.watch.made)}.values())
     result.seconds = time.monotonic() - started

@@ -193,7 +193,7 @@ def test_autocast_regions_and_scalers_of_user_code_are_seen_and_changed() -> Non
     assert product.dtype is torch.bfloat16
     assert seen.scalers == [scaler]
     assert scaler.get_scale() == 8.0
-    assert seen.autocast_dtypes == ["float16"]
+    assert seen.autocast.dtypes == ["float16"]
 
 
 def test_the_older_spellings_of_cuda_amp_are_seen() -> None:
