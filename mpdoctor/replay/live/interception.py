@@ -17,8 +17,8 @@ from torch.utils._python_dispatch import _disable_current_modes
 
 from mpdoctor.core.location import Phase
 from mpdoctor.core.trace import ClipCall
-from mpdoctor.replay.live.backward_graph import comes_from
 from mpdoctor.replay.live.autocast_regions import AutocastRegions
+from mpdoctor.replay.live.backward_graph import comes_from
 from mpdoctor.replay.live.changes import Changes
 from mpdoctor.replay.live.fidelity import Fidelity
 from mpdoctor.replay.live.finiteness import extremes
