@@ -30,8 +30,6 @@ from mpdoctor.replay.live.origin import keep_inputs, source_line
 from mpdoctor.replay.live.step_mode import StepMode
 from mpdoctor.replay.live.swapped_checkpoint import nonreentrant
 
-_LOW = (torch.float16, torch.bfloat16)
-
 
 class Interception:
     """Wraps torch's entry points between `__enter__` and `__exit__`.
