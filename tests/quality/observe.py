@@ -219,7 +219,7 @@ def run(recipe: types.ModuleType, *, trace: bool = True, trace_steps: int = 1) -
                 seen.origins += watch.origins
                 watch.close()
                 watch = None
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         seen.error = f"{type(error).__name__}: {str(error).splitlines()[0]}"
         seen.error_place = watch.last if watch else ("", "", "")
     if watch:

@@ -38,7 +38,7 @@ def step(model, optimizer, batch, scaler):
 
 
 CONFIG = {"precision": "fp32"}
-TRUTH = {"causes": ["training-loop"], "symptom": "grad-norm-collapse"}
+TRUTH = {"causes": ["training-loop"], "first_nonfinite": None, "symptom": "grad-norm-collapse"}
 REPAIR = [
     ("        for parameter in model.parameters():\n            parameter.grad.div_(PARTS)\n", ""),
     ("    # after the last part\n", "    for parameter in model.parameters():\n        parameter.grad.div_(PARTS)\n"),

@@ -5,13 +5,13 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-SPAN = 5
+SPAN = 14
 
 
 def build():
     torch.manual_seed(0)
     model = nn.Sequential(nn.Linear(10, 20), nn.ReLU(), nn.Linear(20, 3))
-    return model, torch.optim.AdamW(model.parameters(), lr=1e-3)
+    return model, torch.optim.AdamW(model.parameters(), lr=3e-2)
 
 
 def decay(step):
@@ -26,7 +26,7 @@ def scheduler(optimizer):
 
 def batches():
     g = torch.Generator().manual_seed(1)
-    rows = [torch.randn(8, 10, generator=g) for _ in range(8)]
+    rows = [torch.randn(32, 10, generator=g) for _ in range(20)]
     return [(x, x[:, :3].argmax(1)) for x in rows]
 
 
@@ -37,7 +37,7 @@ def loss(model, batch):
 CONFIG = {"precision": "fp32"}
 TRUTH = {
     "causes": ["learning-rate", "training-loop"],
-    "first_nonfinite": {"phase": "optimizer", "module": "0.weight", "op": "AdamW.step", "kind": "nan", "step": 5},
+    "first_nonfinite": {"phase": "optimizer", "module": "0.weight", "op": "AdamW.step", "kind": "nan", "step": 14},
     "symptom": "weights-nonfinite",
 }
 REPAIR = [("left * left / (SPAN * left)", "max(left, 0.0) / SPAN")]

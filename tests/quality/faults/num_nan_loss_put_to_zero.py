@@ -8,12 +8,12 @@ def build():
     torch.manual_seed(0)
     model = nn.Linear(6, 1)
     nn.init.constant_(model.bias, -2.0)
-    return model, torch.optim.Adam(model.parameters(), lr=1e-3)
+    return model, torch.optim.Adam(model.parameters(), lr=3e-2)
 
 
 def batches():
     g = torch.Generator().manual_seed(1)
-    return [(torch.rand(8, 6, generator=g), 1.0 + torch.rand(8, 1, generator=g)) for _ in range(8)]
+    return [(torch.rand(8, 6, generator=g), 1.0 + torch.rand(8, 1, generator=g)) for _ in range(24)]
 
 
 def finite_or_zero(value, model):

@@ -8,12 +8,13 @@ from torch import nn
 def build():
     torch.manual_seed(0)
     model = nn.Sequential(nn.Linear(20, 32), nn.ReLU(), nn.Linear(32, 3))
-    return model, torch.optim.AdamW(model.parameters(), lr=1e-3)
+    return model, torch.optim.AdamW(model.parameters(), lr=1e-2)
 
 
 def batches():
     g = torch.Generator().manual_seed(1)
-    return [(torch.poisson(torch.full((8, 20), 60000.0), generator=g), torch.randint(0, 3, (8,), generator=g)) for _ in range(6)]
+    rows = [torch.poisson(torch.full((32, 20), 60000.0), generator=g) for _ in range(24)]
+    return [(counts, counts[:, :3].argmax(1)) for counts in rows]
 
 
 def loss(model, batch):
@@ -39,4 +40,4 @@ TRUTH = {
     "first_nonfinite": {"phase": "forward", "module": "0", "op": "aten.addmm", "kind": "inf", "step": 1},
     "symptom": "loss-nonfinite",
 }
-REPAIR = [("model(counts)", "model(counts / 60000.0)")]
+REPAIR = [("model(counts)", "model((counts - 60000.0) / 245.0)")]
