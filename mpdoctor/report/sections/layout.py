@@ -6,6 +6,7 @@ A block knows how to fill a width with lines; `ansi` writes a line with the term
 from __future__ import annotations
 
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterator, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING
@@ -22,12 +23,12 @@ _COLOURS = ("black", "red", "green", "yellow", "blue", "magenta", "cyan", "white
 _ATTRIBUTES = {"bold": "1", "dim": "2", "italic": "3", "underline": "4"}
 
 
-class Block:
+class Block(ABC):
     """Anything that fills a part of the page."""
 
+    @abstractmethod
     def lines(self, width: int) -> Iterator[Line]:
         """Its lines at a width in terminal columns, none of them wider."""
-        raise NotImplementedError
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         """Rich's protocol, for displays that change (`gpu --watch`)."""
