@@ -7,14 +7,13 @@ CPU autocast leaves softmax, layer_norm, exp, log, pow, sum and norm in 16 bits;
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import torch
 from torch.overrides import TorchFunctionMode
 from torch.utils._pytree import tree_map
 
-from mpdoctor.replay.live.finiteness import own_look
+from mpdoctor.replay.live.finiteness import is_finite, own_look
 
 _LOW = (torch.float16, torch.bfloat16)
 
@@ -82,8 +81,9 @@ CUDA_LOW_OPS = frozenset(["prelu", "addmv", "addr", "mv"])
 """Functions that CUDA autocast runs in 16 bits and CPU autocast leaves alone."""
 
 
-_LOOKS = frozenset(["item", "__float__", "isnan", "isfinite", "isinf"])
-"""How code looks at its loss before it decides to go on."""
+_NUMBER_LOOKS = frozenset(["item", "__float__", "__bool__", "__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__"])
+_LOOKS = frozenset(["isnan", "isfinite", "isinf"])
+"""How code looks at its loss before it decides to go on; the first only tell of single numbers."""
 
 CUDA_REFUSED_OPS = frozenset(["binary_cross_entropy"])
 """Functions that CUDA autocast refuses: their derivative leaves fp16's range."""
@@ -106,9 +106,12 @@ class Fidelity(TorchFunctionMode):
         self.compute_dtype = compute_dtype
         self.cuda_regions = 0
         """How many open autocast regions stand for CUDA's."""
-        self.bad_look: float | None = None
-        """The last single number that the code looked at before the step's first backward pass, if one was not finite."""
-        self.before_backward = True
+        self.looking = False
+        """Whether looks count: while the step's own code runs, until its first backward pass."""
+        self.bad_look: torch.Tensor | None = None
+        """The last value that the code looked at and that was not finite."""
+        self.looked_on = False
+        """Whether it looked at a finite one since."""
 
     def __torch_function__(self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None) -> Any:
         name = getattr(func, "__name__", "")
@@ -134,21 +137,18 @@ class Fidelity(TorchFunctionMode):
             elif name in CUDA_LOW_OPS:
                 low = torch.get_autocast_dtype("cpu")
                 args, kwargs = _cast(args, (torch.float32,), low), _cast(kwargs, (torch.float32,), low)
-        if self.before_backward and name in _LOOKS and args and isinstance(args[0], torch.Tensor):
-            self.bad_look = _bad_number(args[0]) or self.bad_look
+        if self.looking and (name in _NUMBER_LOOKS or name in _LOOKS) and args and isinstance(args[0], torch.Tensor):
+            self._look(args[0], number=name in _NUMBER_LOOKS)
         return func(*args, **kwargs)
+
+    @own_look
+    def _look(self, tensor: torch.Tensor, *, number: bool) -> None:
+        if tensor.is_floating_point() and (tensor.numel() == 1 or not number):
+            self.looked_on = is_finite(tensor)
+            self.bad_look = self.bad_look if self.looked_on else tensor
 
     def _substituted(self, value: Any) -> Any:
         return self.compute_dtype if isinstance(value, torch.dtype) and value in self.replaced else value
-
-
-@own_look
-def _bad_number(tensor: torch.Tensor) -> float | None:
-    """The value of a single number that is not finite; None for all other tensors."""
-    if tensor.numel() != 1 or not tensor.is_floating_point():
-        return None
-    value = float(tensor.detach().item())
-    return None if math.isfinite(value) else value
 
 
 def _is_cuda(value: Any) -> bool:

@@ -6,8 +6,8 @@ sees what the loop does, and a counterfactual can change one thing of it.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from contextlib import ExitStack, nullcontext
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, nullcontext
 from typing import Any
 
 import torch
@@ -125,17 +125,31 @@ class Interception:
         self._mode = mode
         self.tracer = mode if isinstance(mode, OpTracer) else None
         self.loss = self.fidelity.bad_look = None
-        self.fidelity.before_backward = True
+        self.fidelity.looked_on = False
         self.clip_calls, self.optimizer_steps, self.skipped = [], 0, None
         self.scale_not_removed = self.scale_not_applied = self._scaled_backward = None
         self.step = step
         self._scaled.clear()
         self._optimizer_phase.clear()
 
+    @contextmanager
+    def looks(self) -> Iterator[None]:
+        """The step's own code runs until the end of the block; what looks at numbers after it are the guard's own eyes."""
+        self.fidelity.looking = True
+        try:
+            yield
+        finally:
+            self.fidelity.looking = False
+
     @property
-    def given_up(self) -> float | None:
-        """A number that was not finite and that the code looked at before any backward pass of the step."""
+    def given_up(self) -> torch.Tensor | None:
+        """A value that was not finite and that the code looked at before any backward pass of the step."""
         return self.fidelity.bad_look
+
+    @property
+    def stopped_by(self) -> torch.Tensor | None:
+        """The same, if it was the last that the code looked at: the reason why it raised."""
+        return None if self.fidelity.looked_on else self.fidelity.bad_look
 
     # -- loss scaling
 
@@ -253,7 +267,7 @@ class Interception:
         def backward(tensors: Any, *args: Any, **kwargs: Any) -> Any:
             first = tensors if isinstance(tensors, torch.Tensor) else next(iter(tensors), None)
             if isinstance(first, torch.Tensor):
-                self.fidelity.before_backward = False
+                self.fidelity.looking = False
                 self.loss = self._scaled.get(id(first), (first, first))[1]
                 self._scaled_backward = self._comes_from_scaled(first)
                 if self.tracer is not None:

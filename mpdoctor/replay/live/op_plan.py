@@ -17,8 +17,6 @@ _DRAWING = ("bernoulli_", "uniform_", "random_")
 _REARRANGING = ("clone", "stack", "cat", "select_backward", "slice_backward")
 """Their results hold only values of their inputs, and zeros."""
 _NAN_REPLACING = ("nan_to_num", "nan_to_num_", "nansum")
-_TESTING = ("eq", "ne", "lt", "le", "gt", "ge", "isnan", "isinf", "_local_scalar_dense")
-"""How code looks at a number before it decides to go on."""
 _UPDATING = ("lerp_", "add_", "sub_", "addcmul_", "addcdiv_", "_foreach_lerp_", "_foreach_add_", "_foreach_sub_")
 _SCALING = ("mul_", "div_", "_foreach_mul_", "_foreach_div_")
 _WITH_EPS = ("add", "add_", "clamp", "clamp_min", "maximum")
@@ -39,7 +37,6 @@ class OpPlan:
         copies: whether its results hold only values of its inputs, and zeros, in another order, dtype or device.
         unscales: whether it is the GradScaler's own check, which tells by itself whether a gradient was bad.
         replaces_nan: whether it may hide NaN.
-        tests: whether it may tell Python what a value is.
         updates: whether it is a way to update a weight or an average in place.
         scales: whether it may multiply a tensor in place by a number.
         takes_eps: whether a small constant may be added or clamped to.
@@ -56,7 +53,6 @@ class OpPlan:
     copies: bool
     unscales: bool
     replaces_nan: bool
-    tests: bool
     updates: bool
     scales: bool
     takes_eps: bool
@@ -86,7 +82,6 @@ def plan_of(func: Any) -> OpPlan:
         copies=short == "_to_copy" or short in _REARRANGING,
         unscales=short == "_amp_foreach_non_finite_check_and_unscale_",
         replaces_nan=short in _NAN_REPLACING,
-        tests=short in _TESTING,
         updates=short in _UPDATING,
         scales=short in _SCALING,
         takes_eps=short in _WITH_EPS,

@@ -70,10 +70,6 @@ class OpTracer(StepMode):
         self.seen = Observations()
         self.raised: Event | None = None
         """The op that raised, if one did."""
-        self._tested: torch.Tensor | None = None
-        """The last floating value that Python looked at, if it was not finite."""
-        self._bad_test: torch.Tensor | None = None
-        """The last one that was not finite."""
         self._provenance: dict[int, Event | External] = {}
         self._finite: set[int] = set()
         """Memory that holds only finite values, as far as the traced ops wrote it."""
@@ -142,16 +138,6 @@ class OpTracer(StepMode):
         made = self._provenance.get(storage_key(tensor))
         return isinstance(made, Event) and made.created and not made.deliberate
 
-    def stopped_by_the_run(self) -> None:
-        """The step's own code raised: what it looked at last, if that was not finite, is why."""
-        if self.raised is None and self._tested is not None and not self.ends:
-            self.end_of("loss", "loss", self._tested)
-
-    def step_left_out(self) -> None:
-        """The step's own code saw a loss that was not finite, and did not use it."""
-        if self._bad_test is not None and not self.ends:
-            self.end_of("loss", "loss", self._bad_test)
-
     # -- the dispatch
 
     def __enter__(self) -> OpTracer:
@@ -184,8 +170,6 @@ class OpTracer(StepMode):
         with torch._C.DisableTorchFunction():
             if node is None or torch.is_grad_enabled():
                 self._remember_forward_site(plan.label)
-            if plan.tests and self.phase is None:
-                self._note_test(args[0])
             if plan.uninitialised:
                 self._not_finite(out)
             elif plan.read:
@@ -287,11 +271,6 @@ class OpTracer(StepMode):
             scalar_loss = self._phase_name(node) is Phase.LOSS and args[0].numel() == 1
             if (scalar_loss or (self.backward_done and node is None)) and status(args[0]) & NAN:
                 self.seen.replaced_nan.append(self._event(plan.label, node, NAN, args[0], [], created=False))
-
-    def _note_test(self, tensor: torch.Tensor) -> None:
-        if tensor.is_floating_point() and (tensor.numel() == 1 or storage_key(tensor) in self._provenance):
-            self._tested = tensor if status(tensor) != FINITE else None
-            self._bad_test = self._bad_test if self._tested is None else self._tested
 
     def _by_hand(self, node: Any) -> bool:
         """Whether the op belongs to the loop's own code: in no module, no backward pass, no scaler and no optimizer."""

@@ -21,7 +21,7 @@ from mpdoctor.replay.live.changes import NOTHING, Changes
 from mpdoctor.replay.live.end_tensors import damaged_buffers, look_at_end_tensors, seen_finite
 from mpdoctor.replay.live.fast16 import available, fast_16_bit_kernels
 from mpdoctor.replay.live.finite_op import FiniteOp
-from mpdoctor.replay.live.finiteness import FINITE, status
+from mpdoctor.replay.live.finiteness import FINITE, kind_name, status
 from mpdoctor.replay.live.injected_scaler import InjectedScaler
 from mpdoctor.replay.live.interception import Interception
 from mpdoctor.replay.live.op_trace import OpTracer
@@ -220,7 +220,7 @@ def _steps(
             intercepted.on_backward = partial(tracing.after_backward, session, step, carried)
         returned: Any = None
         try:
-            with mode if mode is not None else nullcontext():
+            with mode if mode is not None else nullcontext(), intercepted.looks():
                 returned = _one_step(session, batch, scaler, number)
         except (BudgetSpent, KeyboardInterrupt, UnreadableInput):
             raise
@@ -231,7 +231,7 @@ def _steps(
             if tracer is not None and tracing is not None:
                 if tracer.raised is None:
                     look_at_end_tensors(tracer, session.model)
-                    tracer.stopped_by_the_run()
+                    _blame(tracer, intercepted.stopped_by)
                 tracing.done(tracer, session, step)
             return
         if pinned is not None:
@@ -244,7 +244,7 @@ def _steps(
             finite = seen_finite(tracer, parameters.values(), watch, observation.weight_norm or 0.0)
             look_at_end_tensors(tracer, session.model, finite=finite)
             if observation.loss is not None and not math.isfinite(observation.loss):
-                tracer.step_left_out()
+                _blame(tracer, intercepted.given_up)
             tracing.done(tracer, session, step)
         result.steps.append(observation)
         if on_step is not None:
@@ -256,6 +256,12 @@ def _steps(
         left -= 1
         if left <= 0:
             return
+
+
+def _blame(tracer: OpTracer, look: torch.Tensor | None) -> None:
+    """Where nothing else that must be finite is bad: the value that the code saw, and did not go on with, is where the damage ends."""
+    if look is not None and not tracer.ends:
+        tracer.end_of("loss", "loss", look)
 
 
 def _one_step(session: Session, batch: Any, scaler: Any, number: int) -> Any:
@@ -338,7 +344,7 @@ def _observe(
         watch.look_at_grads(session.optimizer)
     loss = _loss_of(returned, intercepted.loss)
     if intercepted.given_up is not None and (intercepted.loss is None or watch.grad_norm == 0.0):
-        loss = intercepted.given_up  # the code saw it, and left the step out, or put a zero in its place
+        loss = float(kind_name(status(intercepted.given_up)))  # the code saw it, and left the step out, or put a zero in its place
     weight_norm = norm_of(list(parameters.values()))
     bad_weights = () if math.isfinite(weight_norm) else tuple(n for n, p in parameters.items() if n not in bad_parameters and status(p) != FINITE)
     grad_norm = watch.grad_norm
