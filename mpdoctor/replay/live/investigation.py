@@ -276,7 +276,9 @@ class Investigation:
             return recording
         self._note("running it with the weights left alone")
         last = recording.steps[-1].step
-        still = self._guarded("the losses without any update", lambda: run(self.source, changes=Changes(lr_factor=0.0), until=last))
+        still = self._guarded(
+            "the losses without any update", lambda: run(self.source, changes=Changes(lr_factor=0.0), until=last, deadline=self.deadline)
+        )
         losses = [s.loss for s in still.steps if s.loss is not None] if still is not None else []
         return replace(recording, unmoved_losses=tuple(losses)) if len(losses) == len(recording.steps) else recording
 
