@@ -146,7 +146,10 @@ class Preprocessing:
         """One field of all rows, padded to the longest on the tokenizer's side."""
         longest = max((len(row[name]) for row in rows), default=1) or 1
         left = self._loaded is not None and getattr(self._loaded, "padding_side", "right") == "left"
-        filled = [(lambda gap, row: gap + row if left else row + gap)([fill] * (longest - len(row[name])), list(row[name])) for row in rows]
+        filled = []
+        for row in rows:
+            values, gap = list(row[name]), [fill] * (longest - len(row[name]))
+            filled.append(gap + values if left else values + gap)
         return torch.tensor(filled)
 
     def padded_text(self, rows: Sequence[Mapping[str, Any]]) -> dict[str, torch.Tensor]:
